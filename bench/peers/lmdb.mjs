@@ -1,0 +1,184 @@
+// lmdb without sync: a commit survives SIGKILL of the process, as our append does.
+
+import { open } from 'lmdb';
+import { timed } from '../runner/timed.mjs';
+import { BODY_BYTES, body, check, QUEUES, RECORD_BYTES, random } from '../workload.mjs';
+
+const MAP_BYTES = 16 * 2 ** 30;
+const UNIT_BYTES = 20;
+/** Writes between two waits of the asynchronous case; the next chunk is put while one is committed. */
+const CHUNK = 1024;
+
+function openAt(path, tuned = false) {
+  const env = open({
+    path,
+    mapSize: MAP_BYTES,
+    maxDbs: 4,
+    noSync: true,
+    compression: false,
+    ...(tuned && { pageSize: 8192 }),
+  });
+  const table = (name) => env.openDB(name, { keyEncoding: 'binary', encoding: 'binary' });
+  return { env, log: table('log'), index: table('index'), rows: table('rows') };
+}
+
+// lmdb copies a key when it is given, so one buffer serves all.
+const logKey = Buffer.alloc(8);
+const indexKey = Buffer.alloc(12);
+
+function keyOfLog(position) {
+  logKey.writeUInt32BE(Math.floor(position / 2 ** 32), 0);
+  logKey.writeUInt32BE(position >>> 0, 4);
+  return logKey;
+}
+
+function keyOfIndex(queue, offset) {
+  indexKey.writeUInt32BE(queue, 0);
+  indexKey.writeUInt32BE(Math.floor(offset / 2 ** 32), 4);
+  indexKey.writeUInt32BE(offset >>> 0, 8);
+  return indexKey;
+}
+
+/** Values are not copied before their transaction, so the asynchronous case gives a ring of them. */
+function unitRing(asynchronous) {
+  return Array.from({ length: asynchronous ? 4 * CHUNK : 1 }, () => Buffer.alloc(UNIT_BYTES));
+}
+
+/** One message: a log row and a row in each of its queues. Gives lmdb's promise of the last. */
+function writer({ log, index }, { light, transaction, tuned }) {
+  const units = unitRing(transaction === 'async');
+  const offsets = new Float64Array(2 * QUEUES);
+  const options = tuned ? { append: true } : undefined;
+  return (i) => {
+    const position = i * RECORD_BYTES;
+    const unit = units[i % units.length];
+    unit.writeUInt32BE(Math.floor(position / 2 ** 32), 0);
+    unit.writeUInt32BE(position >>> 0, 4);
+    unit.writeUInt32BE(BODY_BYTES, 8);
+    log.put(keyOfLog(position), body, options);
+    const queue = i % QUEUES;
+    let last = index.put(keyOfIndex(queue, offsets[queue]++), unit);
+    for (let k = 1; k <= light; k++) {
+      const lightQueue = QUEUES + ((i + k) % QUEUES);
+      last = index.put(keyOfIndex(lightQueue, offsets[lightQueue]++), unit);
+    }
+    return last;
+  };
+}
+
+function inTransactions(env, messages, size, write) {
+  for (let i = 0; i < messages; i += size) {
+    const end = Math.min(i + size, messages);
+    env.transactionSync(() => {
+      for (let j = i; j < end; j++) write(j);
+    });
+  }
+}
+
+async function asynchronously(messages, write) {
+  let previous;
+  let last;
+  for (let i = 0; i < messages; i++) {
+    last = write(i);
+    if ((i + 1) % CHUNK === 0) {
+      await previous;
+      previous = last;
+    }
+  }
+  await last;
+}
+
+function checkWritten({ log, index }, { messages, light }) {
+  check(log.getStats().entryCount === messages, 'lmdb log rows');
+  check(index.getStats().entryCount === messages * (1 + light), 'lmdb index rows');
+  const last = messages - 1;
+  const queue = light ? QUEUES + ((last + light) % QUEUES) : last % QUEUES;
+  for (const { value } of index.getRange({
+    reverse: true,
+    start: keyOfIndex(queue + 1, 0),
+    limit: 1,
+  }))
+    check(log.getBinary(value.subarray(0, 8))?.equals(body), 'lmdb body');
+}
+
+async function append(args) {
+  const { directory, messages, transaction, tuned } = args;
+  const store = openAt(directory, tuned);
+  const write = writer(store, args);
+  const result = await timed(messages, () =>
+    transaction === 'async'
+      ? asynchronously(messages, write)
+      : inTransactions(store.env, messages, transaction, write),
+  );
+  checkWritten(store, args);
+  await store.env.close();
+  return result;
+}
+
+// Reading ------------------------------------------------------------------------------------------
+
+const filled = new Map();
+
+/** `index`: the log and the index of the append trials; `row`: the body itself under (queue, offset). */
+async function fill({ directory, layout, messages }) {
+  const store = openAt(directory);
+  const row = (i) => store.rows.put(keyOfIndex(i % QUEUES, Math.floor(i / QUEUES)), body);
+  const write = layout === 'row' ? row : writer(store, { light: 0 });
+  inTransactions(store.env, messages, 4096, write);
+  filled.set(layout, store);
+}
+
+const getters = {
+  row: ({ rows }, queue, offset) => rows.getBinary(keyOfIndex(queue, offset)),
+  index: ({ log, index }, queue, offset) => {
+    index.getBinaryFast(keyOfIndex(queue, offset)).copy(logKey, 0, 0, 8);
+    return log.getBinary(logKey);
+  },
+};
+
+/** Without an allocation: lmdb copies into a buffer that it uses again. */
+const reusingGetters = {
+  row: ({ rows }, queue, offset) => rows.getBinaryFast(keyOfIndex(queue, offset)),
+  index: ({ log, index }, queue, offset) => {
+    index.getBinaryFast(keyOfIndex(queue, offset)).copy(logKey, 0, 0, 8);
+    return log.getBinaryFast(logKey);
+  },
+};
+
+function readRandom({ layout, messages, reads, seed, reuse }) {
+  const store = filled.get(layout);
+  const get = (reuse ? reusingGetters : getters)[layout];
+  const next = random(seed);
+  const perQueue = Math.floor(messages / QUEUES);
+  return timed(reads, () => {
+    let bytes = 0;
+    for (let i = 0; i < reads; i++) bytes += get(store, next(QUEUES), next(perQueue)).length;
+    check(bytes === reads * BODY_BYTES, 'lmdb read');
+  });
+}
+
+const pages = {
+  *row({ rows }, queue, offset, limit) {
+    for (const { value } of rows.getRange({ start: keyOfIndex(queue, offset), limit })) yield value;
+  },
+  *index({ log, index }, queue, offset, limit) {
+    for (const { value } of index.getRange({ start: keyOfIndex(queue, offset), limit }))
+      yield log.getBinary(value.subarray(0, 8));
+  },
+};
+
+function readPage({ layout, messages, page, reads, seed }) {
+  const store = filled.get(layout);
+  const next = random(seed);
+  const perQueue = Math.floor(messages / QUEUES);
+  const count = Math.ceil(reads / page);
+  return timed(count * page, () => {
+    let bytes = 0;
+    for (let i = 0; i < count; i++)
+      for (const value of pages[layout](store, next(QUEUES), next(perQueue - page), page))
+        bytes += value.length;
+    check(bytes === count * page * BODY_BYTES, 'lmdb page');
+  });
+}
+
+export const jobs = { append, fill, readRandom, readPage };

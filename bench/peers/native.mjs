@@ -1,0 +1,75 @@
+// Below the object API: the calls that lib/ makes, and the core alone in a loop of native code.
+
+import { MessageStore } from '../../dist/index.js';
+import { addon, OUT_STATUS } from '../../dist/native.js';
+import { timed } from '../runner/timed.mjs';
+import {
+  body,
+  check,
+  keys,
+  lightQueueLists,
+  QUEUES,
+  STORED_PROPERTIES,
+  storedProperties,
+  TOPIC,
+} from '../workload.mjs';
+import { checkWritten } from './ours.mjs';
+
+/** A store in its default configuration and the native store that it opened. */
+export async function openBoth(directory) {
+  const { openStore } = addon;
+  let native;
+  addon.openStore = async (...args) => {
+    native = await openStore.apply(addon, args);
+    return native;
+  };
+  try {
+    return { store: await MessageStore.open(directory), native };
+  } finally {
+    addon.openStore = openStore;
+  }
+}
+
+/** A plan for each list of names, in slots of its own; -1 where there are none. */
+function plans(native, light) {
+  if (light === 0) return new Array(QUEUES).fill(-1);
+  return lightQueueLists(light).map((names, slot) => {
+    const full = names.map((name) => `%LMQ%${name}`);
+    native.plan(slot, full.join(','), full.length, true);
+    return slot;
+  });
+}
+
+/** The positional call with a topic handle, a plan and ready properties: no object in, none out. */
+async function appendByHandle(args) {
+  const { store, native } = await openBoth(args.directory);
+  const topic = native.topic(TOPIC);
+  const slots = plans(native, args.light);
+  const properties = keys.map(storedProperties);
+  const { out } = native;
+  const result = await timed(args.messages, () => {
+    for (let i = 0; i < args.messages; i++) {
+      const queue = i % QUEUES;
+      const text = properties[i % properties.length];
+      native.append(topic, queue, body, -1, text, STORED_PROPERTIES, slots[queue], 0);
+      check(out[OUT_STATUS] === 0, 'append by handle');
+    }
+  });
+  checkWritten(store, args);
+  await store.close();
+  return result;
+}
+
+/** One native loop over all of them, into one topic queue. */
+async function appendCore(args) {
+  const { store, native } = await openBoth(args.directory);
+  const [slot] = plans(native, args.light);
+  const topic = native.topic(TOPIC);
+  const text = storedProperties(keys[0]);
+  const value = addon.benchAppend(native, topic, 0, body, text, slot, args.messages);
+  check(store.queue(TOPIC, 0).maxOffset === args.messages, 'append by the core');
+  await store.close();
+  return { value };
+}
+
+export const jobs = { appendByHandle, appendCore };

@@ -1,0 +1,75 @@
+// The three ideas that the store grew from: native allocations of a call where the idea helps, and in
+// the details of one where it cannot.
+
+import { MessageStore } from '../../dist/index.js';
+import { body, lightQueueLists, QUEUES, random, TOPIC } from '../workload.mjs';
+import { nativeAllocationsPerCall } from './counted.mjs';
+import { messages } from './ours.mjs';
+
+const LIGHT = 16;
+/** Calls that allocate, or create a queue with its files. */
+const SOME = 200;
+
+/** A list of light queues that was seen before, and lists of known queues in an order never seen. */
+async function plan({ directory, count }) {
+  const store = await MessageStore.open(directory);
+  const message = messages(LIGHT);
+  for (let i = 0; i < QUEUES; i++) store.append(message(i));
+  const names = lightQueueLists(QUEUES)[0];
+  const next = random(1);
+  const newLists = Array.from({ length: SOME }, () =>
+    Array.from({ length: LIGHT }, () => names[next(QUEUES)]),
+  );
+  const value = nativeAllocationsPerCall(count, (i) => store.append(message(i)));
+  const details = {
+    'with a new list': nativeAllocationsPerCall(SOME, (i) =>
+      store.append({ ...message(i), lmq: newLists[i] }),
+    ),
+  };
+  await store.close();
+  return { value, details };
+}
+
+/** Topics and property names that were seen before, in turns, and topics never seen. */
+async function topicKeys({ directory, count }) {
+  const store = await MessageStore.open(directory);
+  const message = messages(0);
+  const to = (topic) => (i) => store.append({ ...message(i), queueId: 0, topic: topic(i) });
+  const known = to((i) => `${TOPIC}-${i % QUEUES}`);
+  for (let i = 0; i < QUEUES; i++) known(i);
+  const value = nativeAllocationsPerCall(count, known);
+  const details = {
+    'with a new topic': nativeAllocationsPerCall(
+      SOME,
+      to((i) => `new-${i}`),
+    ),
+  };
+  await store.close();
+  return { value, details };
+}
+
+/** Records read from a file that is not mapped, below and above the cap of the buffer that is kept. */
+async function checkBuffer({ directory, count }) {
+  const cap = 64 * 1024;
+  const store = await MessageStore.open({
+    path: directory,
+    readMode: 'pread',
+    maxCheckMessageReuseBufferSize: cap,
+  });
+  const message = messages(0);
+  for (let i = 0; i < SOME; i++) store.append({ ...message(i), queueId: 0 });
+  const large = Buffer.alloc(2 * cap, body);
+  for (let i = 0; i < SOME; i++) store.append({ ...message(i), queueId: 1, body: large });
+  const one = { maxMessages: 1 };
+  const read = (queueId) => {
+    const queue = store.queue(TOPIC, queueId);
+    return (i) => queue.read(i % SOME, one);
+  };
+  for (let i = 0; i < SOME; i++) read(0)(i);
+  const value = nativeAllocationsPerCall(count, read(0));
+  const details = { 'above the cap': nativeAllocationsPerCall(SOME, read(1)) };
+  await store.close();
+  return { value, details };
+}
+
+export const jobs = { plan, topicKeys, checkBuffer };

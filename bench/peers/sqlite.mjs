@@ -1,0 +1,119 @@
+// better-sqlite3 in WAL mode without sync: a commit survives SIGKILL of the process, as our append does.
+
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { timed } from '../runner/timed.mjs';
+import { BODY_BYTES, body, check, QUEUES, RECORD_BYTES, random } from '../workload.mjs';
+
+function openAt(directory, tuned = false) {
+  const db = new Database(join(directory, 'bench.db'));
+  if (tuned) db.pragma('page_size = 16384');
+  db.pragma('journal_mode = WAL');
+  db.pragma('synchronous = OFF');
+  db.pragma('cache_size = -65536');
+  db.pragma('mmap_size = 4294967296');
+  return db;
+}
+
+function createLog(db) {
+  db.exec(`
+    CREATE TABLE log (position INTEGER PRIMARY KEY, body BLOB);
+    CREATE TABLE ix (queue INTEGER, offset INTEGER, position INTEGER, size INTEGER,
+                     PRIMARY KEY (queue, offset)) WITHOUT ROWID;`);
+}
+
+/** One message: a log row and a row in each of its queues. */
+function writer(db, light) {
+  const log = db.prepare('INSERT INTO log VALUES (?, ?)');
+  const index = db.prepare('INSERT INTO ix VALUES (?, ?, ?, ?)');
+  const offsets = new Float64Array(2 * QUEUES);
+  return (i) => {
+    const position = i * RECORD_BYTES;
+    log.run(position, body);
+    const queue = i % QUEUES;
+    index.run(queue, offsets[queue]++, position, BODY_BYTES);
+    for (let k = 1; k <= light; k++) {
+      const lightQueue = QUEUES + ((i + k) % QUEUES);
+      index.run(lightQueue, offsets[lightQueue]++, position, BODY_BYTES);
+    }
+  };
+}
+
+function inTransactions(db, messages, size, write) {
+  const run = db.transaction((from, to) => {
+    for (let i = from; i < to; i++) write(i);
+  });
+  for (let i = 0; i < messages; i += size) run(i, Math.min(i + size, messages));
+}
+
+function checkWritten(db, { messages, light }) {
+  const count = (table) => db.prepare(`SELECT count(*) FROM ${table}`).pluck().get();
+  check(count('log') === messages, 'sqlite log rows');
+  check(count('ix') === messages * (1 + light), 'sqlite index rows');
+}
+
+async function append(args) {
+  const { directory, messages, light, transaction, tuned } = args;
+  const db = openAt(directory, tuned);
+  createLog(db);
+  const write = writer(db, light);
+  const result = await timed(messages, () => inTransactions(db, messages, transaction, write));
+  checkWritten(db, args);
+  db.close();
+  return result;
+}
+
+// Reading ------------------------------------------------------------------------------------------
+
+const filled = new Map();
+
+/** `index`: the log and the index of the append trials; `row`: the body itself under (queue, offset). */
+function fill({ directory, layout, messages }) {
+  const db = openAt(directory);
+  let write;
+  if (layout === 'row') {
+    db.exec('CREATE TABLE message (queue INTEGER, offset INTEGER, body BLOB)');
+    db.exec('CREATE UNIQUE INDEX by_queue ON message (queue, offset)');
+    const insert = db.prepare('INSERT INTO message VALUES (?, ?, ?)');
+    write = (i) => insert.run(i % QUEUES, Math.floor(i / QUEUES), body);
+  } else {
+    createLog(db);
+    write = writer(db, 0);
+  }
+  inTransactions(db, messages, 4096, write);
+  const from =
+    layout === 'row'
+      ? 'SELECT body FROM message WHERE queue = ?'
+      : 'SELECT body FROM ix JOIN log USING (position) WHERE queue = ?';
+  filled.set(layout, {
+    get: db.prepare(`${from} AND offset = ?`).pluck(),
+    page: db.prepare(`${from} AND offset >= ? ORDER BY offset LIMIT ?`).pluck(),
+  });
+}
+
+function readRandom({ layout, messages, reads, seed }) {
+  const { get } = filled.get(layout);
+  const next = random(seed);
+  const perQueue = Math.floor(messages / QUEUES);
+  return timed(reads, () => {
+    let bytes = 0;
+    for (let i = 0; i < reads; i++) bytes += get.get(next(QUEUES), next(perQueue)).length;
+    check(bytes === reads * BODY_BYTES, 'sqlite read');
+  });
+}
+
+function readPage({ layout, messages, page, reads, seed }) {
+  const { page: select } = filled.get(layout);
+  const next = random(seed);
+  const perQueue = Math.floor(messages / QUEUES);
+  const count = Math.ceil(reads / page);
+  return timed(count * page, () => {
+    let bytes = 0;
+    for (let i = 0; i < count; i++)
+      for (const value of select.all(next(QUEUES), next(perQueue - page), page))
+        bytes += value.length;
+    check(bytes === count * page * BODY_BYTES, 'sqlite page');
+  });
+}
+
+export const jobs = { append, fill, readRandom, readPage };

@@ -1,0 +1,111 @@
+/**
+ * Properties and light queues of a message that says more than most do: brought in stored form, with
+ * queues named in Java's form, to queues it may not go to, or to be stored in a broker's order.
+ */
+import type { Config } from './config.ts';
+import { rangeMistake } from './errors.ts';
+import { DISPATCH, DISPATCH_OFFSETS, fullLmqName, isBlank } from './lmq.ts';
+import type { Message } from './message.ts';
+import type { Plan, Plans } from './plans.ts';
+import { refuseSeparators, type Written } from './properties.ts';
+import {
+  brokerOrder,
+  cutChecksum,
+  cutProperty,
+  lastValue,
+  rawProperties,
+  terminated,
+  withProperty,
+} from './stored-form.ts';
+
+/** Properties as they are stored; native writes the offsets of light queues between head and tail. */
+export interface Arranged {
+  readonly head: string | Uint8Array;
+  readonly tail: string;
+  /** How many properties there must be; {@link NOT_COUNTED} if nobody counted them. */
+  readonly count: number;
+  readonly plan: Plan | undefined;
+}
+
+const NOT_COUNTED = -1;
+const CODE = 'STORE_INVALID_MESSAGE';
+
+export class Arranger {
+  readonly #config: Config;
+  readonly #plans: Plans;
+
+  constructor(config: Config, plans: Plans) {
+    this.#config = config;
+    this.#plans = plans;
+  }
+
+  /**
+   * `written` has the message's properties, unless it brings them in stored form. `queued`: it may go
+   * to light queues; if not, they stay named in it, as in a broker's log.
+   */
+  arrange(
+    message: Message,
+    written: Written,
+    names: readonly string[] | undefined,
+    queued: boolean,
+  ): Arranged {
+    const { enableLmq, propertyOrder } = this.#config;
+    if (names !== undefined && !enableLmq) {
+      throw rangeMistake(CODE, 'lmq needs a store with enableLmq.');
+    }
+    const raw = message.rawProperties !== undefined;
+    const text = raw ? this.#given(message) : written.text;
+    const count = raw ? NOT_COUNTED : written.count;
+    if (typeof text !== 'string') {
+      refuseQueues(text, names);
+      return { head: text, tail: '', count, plan: undefined };
+    }
+    const list = raw ? lastValue(text, DISPATCH) : written.list;
+    if (names !== undefined && list !== undefined) {
+      throw rangeMistake(CODE, `Both lmq and the property ${DISPATCH} name light queues.`);
+    }
+    if (names === undefined && (list === undefined || isBlank(list))) {
+      return { head: text, tail: '', count, plan: undefined };
+    }
+    if (enableLmq && queued && propertyOrder === 'rocketmq') {
+      if (!raw) refuseSeparators(message, text, count);
+      return this.#inBrokerOrder(text, names, list);
+    }
+    // What came as an offset is no offset of this store: rebuilding queues must not take it for one.
+    const head = terminated(cutProperty(text, DISPATCH_OFFSETS));
+    if (enableLmq && queued) {
+      return { head, tail: '', count, plan: this.#plan(names, list, false) };
+    }
+    if (names === undefined) return { head, tail: '', count, plan: undefined };
+    const named = withProperty(head, DISPATCH, names.map(fullLmqName).join(','));
+    return { head: named, tail: '', count: raw ? count : count + 1, plan: undefined };
+  }
+
+  #given(message: Message): string | Uint8Array {
+    for (const field of ['properties', 'tags', 'keys'] as const) {
+      if (message[field] !== undefined) {
+        throw rangeMistake(CODE, `rawProperties take the place of ${field}; give one of them.`);
+      }
+    }
+    return cutChecksum(rawProperties(message.rawProperties), this.#config.enabledAppendPropCRC);
+  }
+
+  #inBrokerOrder(text: string, names: readonly string[] | undefined, list?: string): Arranged {
+    const plan = this.#plan(names, list, true);
+    const all = names === undefined ? text : withProperty(text, DISPATCH, plan.list);
+    return { ...brokerOrder(all), count: NOT_COUNTED, plan };
+  }
+
+  #plan(names: readonly string[] | undefined, list = '', arranged: boolean): Plan {
+    return names === undefined ? this.#plans.ofList(list) : this.#plans.ofNames(names, arranged);
+  }
+}
+
+/** Bytes that are no text cannot be searched for the names of light queues, or get any. */
+function refuseQueues(properties: Uint8Array, names: readonly string[] | undefined): void {
+  if (names === undefined && !Buffer.from(properties).includes(DISPATCH)) return;
+  throw rangeMistake(
+    'STORE_INVALID_PROPERTY',
+    'rawProperties must be UTF-8 where light queues are named.',
+  );
+}

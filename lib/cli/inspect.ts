@@ -1,0 +1,130 @@
+/** `inspect DIR`: what lies in a directory, also in one that cannot be opened. */
+import { converted } from '../errors.ts';
+import { MessageStore, type StoreReader } from '../index.ts';
+import { addon } from '../native.ts';
+import { describe, errorLine, type Shown } from './errors.ts';
+import { bytes, count, DONE, plural, print, printable, printJson, style, WRONG } from './output.ts';
+
+/** What the addon sees without opening anything. */
+interface Found {
+  path: string;
+  files: { path: string; size: number }[];
+  abort: { present: boolean; pid: number | null };
+  lockHeld: boolean;
+  marker: Fields | null;
+  checkpoint: Fields | null;
+  ownCheckpoint: Fields | null;
+}
+
+type Fields = Record<string, number | boolean | string | null>;
+
+/** What only an open store knows. */
+interface Content {
+  log: { min: number; end: number };
+  crc: boolean | null;
+  topicQueues: number;
+  lightQueues: number;
+  notes: { code: string; message: string; path?: string; offset?: number }[];
+}
+
+/** Whether the last record has a CRC property; null without any record. */
+function lastHasCrc(reader: StoreReader): boolean | null {
+  let last: { physicalOffset: number; rawProperties: Uint8Array } | undefined;
+  for (const { topic, queueId, maxOffset, minOffset } of reader.queues()) {
+    if (maxOffset <= minOffset) continue;
+    const { messages } = reader.queue(topic, queueId).read(maxOffset - 1, { verify: false });
+    const newest = messages.at(-1);
+    if (newest && newest.physicalOffset > (last?.physicalOffset ?? -1)) last = newest;
+  }
+  return last ? Buffer.from(last.rawProperties).includes('__CRC32#\u0001') : null;
+}
+
+function lookAt(dir: string): Found {
+  try {
+    const found = addon.inspect(dir) as unknown as Found;
+    found.files.sort((a, b) => (a.path < b.path ? -1 : 1));
+    return found;
+  } catch (error) {
+    throw converted(error);
+  }
+}
+
+async function contentOf(dir: string): Promise<Content | { error: Shown }> {
+  try {
+    const reader = await MessageStore.openReader(dir);
+    try {
+      const { logMin, logEnd, topicQueues, lightQueues } = reader.metrics();
+      const { notes } = reader.recovery;
+      return {
+        log: { min: logMin, end: logEnd },
+        crc: lastHasCrc(reader),
+        topicQueues,
+        lightQueues,
+        notes: [...notes],
+      };
+    } finally {
+      await reader.close();
+    }
+  } catch (error) {
+    return { error: describe(error) };
+  }
+}
+
+const fieldsText = (fields: Fields | null): string =>
+  fields
+    ? Object.entries(fields)
+        .map(([name, value]) => `${name} ${value}`)
+        .join(', ')
+    : 'none';
+
+function stateText({ abort, lockHeld }: Found): string {
+  const pid = abort.pid === null ? '' : ` by process ${abort.pid}`;
+  if (lockHeld) return `open${pid}`;
+  return abort.present ? `not closed${pid}: the next open recovers it` : 'clean';
+}
+
+async function printText(found: Found, content: Content | { error: Shown }): Promise<void> {
+  const row = (name: string, value: string) =>
+    print(`${style('bold', name.padEnd(14))}${printable(value)}`);
+  await row('directory', found.path);
+  await row('state', stateText(found));
+  if ('error' in content) {
+    await row('refused', errorLine(content.error));
+  } else {
+    const { min, end } = content.log;
+    await row('log', `${min} to ${end} (${bytes(end - min)})`);
+    await row('record CRC', content.crc === null ? 'no record' : content.crc ? 'on' : 'off');
+    await row('topic queues', count(content.topicQueues));
+    await row('light queues', count(content.lightQueues));
+    for (const note of content.notes) await row('note', errorLine(describe(note)));
+  }
+  await row('marker', fieldsText(found.marker));
+  await row('checkpoint', fieldsText(found.checkpoint));
+  await row('own checkpoint', ` ${fieldsText(found.ownCheckpoint)}`);
+  const total = found.files.reduce((sum, { size }) => sum + size, 0);
+  await row('files', `${plural(found.files.length, 'file')}, ${bytes(total)}`);
+  const width = Math.max(0, ...found.files.map(({ size }) => String(size).length));
+  for (const { path, size } of found.files) {
+    await print(`  ${String(size).padStart(width)}  ${printable(path)}`);
+  }
+}
+
+export async function inspect(dir: string, { json }: { json?: boolean }): Promise<number> {
+  const found = lookAt(dir);
+  const content = await contentOf(dir);
+  if (json) {
+    const { path, files, abort, lockHeld, ...rest } = found;
+    const clean = !abort.present;
+    await printJson({
+      path,
+      clean,
+      lock: { held: lockHeld, pid: abort.pid },
+      ...content,
+      ...rest,
+      files,
+    });
+  } else {
+    await printText(found, content);
+  }
+  return 'error' in content ? WRONG : DONE;
+}

@@ -1,0 +1,169 @@
+/** Reading: native copies a page's records into a buffer that is used again, and lists their fields. */
+import { failureOf, type StoreFailure } from './errors.ts';
+import {
+  addon,
+  FIELDS,
+  type NativeStore,
+  OUT_BYTES,
+  OUT_COUNT,
+  OUT_DAMAGED,
+  OUT_DAMAGED_LIST,
+  OUT_MAX_OFFSET,
+  OUT_MIN_OFFSET,
+  OUT_NEXT_OFFSET,
+  OUT_READ_STATUS,
+  OUT_STATUS,
+  READ_PAGE_TOO_SMALL,
+} from './native.ts';
+import { StoredMessage } from './stored-message.ts';
+
+/** RocketMQ's GetMessageStatus; a test holds it to native's list. */
+export const readStatuses = [
+  'FOUND',
+  'NO_MATCHED_MESSAGE',
+  'MESSAGE_WAS_REMOVING',
+  'OFFSET_FOUND_NULL',
+  'OFFSET_OVERFLOW_BADLY',
+  'OFFSET_OVERFLOW_ONE',
+  'OFFSET_TOO_SMALL',
+  'NO_MATCHED_LOGIC_QUEUE',
+  'NO_MESSAGE_IN_QUEUE',
+  'OFFSET_RESET',
+] as const;
+
+export type ReadStatus = (typeof readStatuses)[number];
+
+export interface DamagedRecord {
+  readonly offset: number;
+  readonly physicalOffset: number;
+}
+
+export interface ReadResult {
+  readonly status: ReadStatus;
+  readonly messages: StoredMessage[];
+  /** What to ask for next. */
+  readonly nextOffset: number;
+  readonly minOffset: number;
+  readonly maxOffset: number;
+  /** Records that are not delivered because their checksums are wrong. */
+  readonly damaged?: DamagedRecord[];
+}
+
+/** A read with everything decided. */
+export interface Request {
+  readonly from: number;
+  readonly maxMessages: number;
+  readonly maxBytes: number;
+  /** Exact tags joined by character 01; '' for all. */
+  readonly tags: string;
+  readonly verify: boolean;
+  readonly durable: boolean;
+}
+
+/** The buffer that is kept grows up to this; a larger page gets one of its own. */
+const KEPT = 4 * 1024 * 1024;
+
+export class Pages {
+  readonly #native: NativeStore;
+  readonly #out: Float64Array;
+  /** No read gives more messages than this. */
+  readonly #most: number;
+  #page = Buffer.allocUnsafeSlow(64 * 1024);
+  #fields = new Float64Array(32 * FIELDS);
+
+  constructor(native: NativeStore, most: number) {
+    this.#native = native;
+    this.#out = native.out;
+    this.#most = most;
+  }
+
+  read(lightQueue: boolean, queue: number, request: Request): ReadResult {
+    const { from, maxMessages, maxBytes, tags, verify, durable } = request;
+    const rows = Math.max(1, Math.min(maxMessages, this.#most));
+    if (rows * FIELDS > this.#fields.length) this.#fields = new Float64Array(rows * FIELDS);
+    const page = this.#fill((page) =>
+      this.#native.read(
+        lightQueue,
+        queue,
+        from,
+        maxMessages,
+        maxBytes,
+        tags,
+        verify,
+        durable,
+        page,
+        this.#fields,
+      ),
+    );
+    const status = addon.readStatuses[this.#number(OUT_READ_STATUS)] as ReadStatus;
+    const damaged = this.#damaged();
+    return {
+      status,
+      messages: this.#messages(page),
+      nextOffset: this.#number(OUT_NEXT_OFFSET),
+      minOffset: this.#number(OUT_MIN_OFFSET),
+      maxOffset: this.#number(OUT_MAX_OFFSET),
+      ...(damaged && { damaged }),
+    };
+  }
+
+  readAt(physicalOffset: number, verify: boolean): StoredMessage | undefined {
+    const page = this.#fill((page) =>
+      this.#native.readAt(physicalOffset, verify, page, this.#fields),
+    );
+    return this.#messages(page)[0];
+  }
+
+  bounds(lightQueue: boolean, queue: number): { minOffset: number; maxOffset: number } {
+    if (queue < 0) return { minOffset: 0, maxOffset: 0 };
+    this.#native.bounds(lightQueue, queue);
+    this.#refuse();
+    return { minOffset: this.#number(OUT_MIN_OFFSET), maxOffset: this.#number(OUT_MAX_OFFSET) };
+  }
+
+  /** Calls native with the buffer, and once more if it is too small. */
+  #fill(read: (page: Buffer) => void): Buffer {
+    read(this.#page);
+    this.#refuse();
+    if (this.#number(OUT_READ_STATUS) !== READ_PAGE_TOO_SMALL) return this.#page;
+    const needed = this.#number(OUT_BYTES);
+    const page = Buffer.allocUnsafeSlow(2 ** Math.ceil(Math.log2(needed)));
+    if (page.length <= KEPT) this.#page = page;
+    read(page);
+    this.#refuse();
+    return page;
+  }
+
+  #messages(page: Buffer): StoredMessage[] {
+    const count = this.#number(OUT_COUNT);
+    if (count === 0) return [];
+    const bytes = this.#number(OUT_BYTES);
+    const own = Buffer.allocUnsafeSlow(bytes);
+    page.copy(own, 0, 0, bytes);
+    const fields = this.#fields.slice(0, count * FIELDS);
+    const messages = new Array<StoredMessage>(count);
+    for (let i = 0; i < count; i++) messages[i] = new StoredMessage(own, fields, i);
+    return messages;
+  }
+
+  #damaged(): DamagedRecord[] | undefined {
+    const count = this.#number(OUT_DAMAGED);
+    if (count === 0) return undefined;
+    return Array.from({ length: count }, (_, i) => ({
+      offset: this.#number(OUT_DAMAGED_LIST + 2 * i),
+      physicalOffset: this.#number(OUT_DAMAGED_LIST + 2 * i + 1),
+    }));
+  }
+
+  #refuse(): void {
+    if (this.#number(OUT_STATUS) !== 0) throw this.#failure();
+  }
+
+  #failure(): StoreFailure {
+    return failureOf(this.#native.lastError());
+  }
+
+  #number(at: number): number {
+    return this.#out[at] as number;
+  }
+}

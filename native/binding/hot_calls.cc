@@ -1,0 +1,355 @@
+// The calls that happen per message or per page: raw Node-API, positional arguments, results in the
+// shared array, nothing allocated. lib/native.ts declares them.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "store_handle.h"
+
+namespace lmq {
+
+namespace {
+
+// Longer property strings are refused anyway.
+constexpr size_t kPropertyCapacity = record::kMaxProperties + 2;
+
+double doubleOf(napi_env env, napi_value value) {
+  double number = 0;
+  napi_get_value_double(env, value, &number);
+  return number;
+}
+
+int64_t integerOf(napi_env env, napi_value value) {
+  int64_t number = 0;
+  napi_get_value_int64(env, value, &number);
+  return number;
+}
+
+int32_t int32Of(napi_env env, napi_value value) {
+  int32_t number = 0;
+  napi_get_value_int32(env, value, &number);
+  return number;
+}
+
+std::string_view bytesOf(napi_env env, napi_value value) {
+  void* data = nullptr;
+  size_t length = 0;
+  if (napi_get_buffer_info(env, value, &data, &length) != napi_ok) return {};
+  return {static_cast<const char*>(data), length};
+}
+
+// The UTF-8 of a string, in `buffer`; one byte longer than allowed if it does not fit.
+std::string_view textOf(napi_env env, napi_value value, std::vector<char>& buffer) {
+  if (buffer.size() < kPropertyCapacity) buffer.resize(kPropertyCapacity);
+  size_t length = 0;
+  napi_get_value_string_utf8(env, value, buffer.data(), buffer.size(), &length);
+  return {buffer.data(), length};
+}
+
+std::string_view textOrBytesOf(napi_env env, napi_value value, std::vector<char>& buffer) {
+  napi_valuetype type = napi_undefined;
+  napi_typeof(env, value, &type);
+  return type == napi_string ? textOf(env, value, buffer) : bytesOf(env, value);
+}
+
+// Names and values hold neither separator exactly if each occurs once for every property.
+bool countsRight(std::string_view properties, int64_t count) {
+  if (count < 0) return true;
+  int64_t names = 0;
+  int64_t values = 0;
+  for (const char byte : properties) {
+    names += byte == record::kNameEnd;
+    values += byte == record::kValueEnd;
+  }
+  return names == count && values == count;
+}
+
+Host hostOf(napi_env env, napi_value address, napi_value port) {
+  Host host;
+  const std::string_view bytes = bytesOf(env, address);
+  host.addressSize = bytes.size() == 16 ? 16 : 4;
+  std::memcpy(host.address, bytes.data(), std::min<size_t>(bytes.size(), 16));
+  host.port = static_cast<uint32_t>(integerOf(env, port));
+  return host;
+}
+
+void finish(StoreHandle& handle, uint32_t topic, Message& message, int64_t propertyCount, int64_t plan) {
+  double* results = handle.results;
+  if (!handle.store) {
+    results[out::kStatus] = handle.fail(Status(Code::kClosed, "The store is closed."));
+    return;
+  }
+  if (!countsRight(message.propertiesHead, propertyCount)) {
+    results[out::kStatus] = handle.fail(
+        Status(Code::kInvalidProperty, "A property's name or value holds the byte 01 or 02."));
+    return;
+  }
+  Store::Appended appended;
+  Status status = handle.store->append(topic, message, plan, &appended);
+  if (!status.ok()) {
+    results[out::kStatus] = handle.fail(std::move(status));
+    return;
+  }
+  results[out::kStatus] = 0;
+  results[out::kPhysicalOffset] = static_cast<double>(appended.physicalOffset);
+  results[out::kQueueOffset] = static_cast<double>(appended.queueOffset);
+  results[out::kSize] = static_cast<double>(appended.size);
+  results[out::kStoreTimestamp] = static_cast<double>(appended.storeTimestamp);
+  size_t count = 0;
+  if (plan >= 0 && sys_flag::isQueued(message.sysFlag)) {
+    const DispatchPlan& used = handle.store->plan(static_cast<size_t>(plan));
+    count = std::min(used.fieldCount(), out::kCapacity - out::kLmqOffsets);
+    for (size_t i = 0; i < count; ++i) {
+      results[out::kLmqOffsets + i] = static_cast<double>(used.fieldOffset(i));
+    }
+  }
+  results[out::kLmqCount] = static_cast<double>(count);
+}
+
+std::string_view cutTo(std::string_view body, int64_t length) {
+  return length < 0 ? body : body.substr(0, static_cast<size_t>(length));
+}
+
+napi_value append(napi_env env, napi_callback_info info) {
+  napi_value argv[8];
+  size_t argc = 8;
+  void* data = nullptr;
+  napi_get_cb_info(env, info, &argc, argv, nullptr, &data);
+  StoreHandle& handle = *static_cast<StoreHandle*>(data);
+  Message message;
+  message.queueId = int32Of(env, argv[1]);
+  message.body = cutTo(bytesOf(env, argv[2]), integerOf(env, argv[3]));
+  message.propertiesHead = textOf(env, argv[4], handle.head);
+  message.bornTimestamp = integerOf(env, argv[7]);
+  if (handle.store) message.bornHost = message.storeHost = handle.store->options().storeHost;
+  finish(handle, static_cast<uint32_t>(int32Of(env, argv[0])), message, int32Of(env, argv[5]),
+         int32Of(env, argv[6]));
+  return nullptr;
+}
+
+napi_value appendWith(napi_env env, napi_callback_info info) {
+  napi_value argv[17];
+  size_t argc = 17;
+  void* data = nullptr;
+  napi_get_cb_info(env, info, &argc, argv, nullptr, &data);
+  StoreHandle& handle = *static_cast<StoreHandle*>(data);
+  Message message;
+  message.queueId = int32Of(env, argv[1]);
+  message.body = cutTo(bytesOf(env, argv[2]), integerOf(env, argv[3]));
+  message.propertiesHead = textOrBytesOf(env, argv[4], handle.head);
+  message.propertiesTail = textOrBytesOf(env, argv[5], handle.tail);
+  message.bornTimestamp = integerOf(env, argv[8]);
+  message.bornHost = hostOf(env, argv[9], argv[10]);
+  message.storeHost = hostOf(env, argv[11], argv[12]);
+  message.flag = int32Of(env, argv[13]);
+  message.sysFlag = int32Of(env, argv[14]);
+  message.reconsumeTimes = int32Of(env, argv[15]);
+  message.preparedTransactionOffset = integerOf(env, argv[16]);
+  finish(handle, static_cast<uint32_t>(int32Of(env, argv[0])), message, int32Of(env, argv[6]),
+         int32Of(env, argv[7]));
+  return nullptr;
+}
+
+void writeRow(const Store::Row& row, double* to) {
+  const record::View& view = row.view;
+  const double start = static_cast<double>(row.start);
+  const double fields[kFields] = {
+      static_cast<double>(row.offset),
+      start,
+      static_cast<double>(view.size),
+      static_cast<double>(view.queueId),
+      static_cast<double>(view.flag),
+      static_cast<double>(view.queueOffset),
+      static_cast<double>(view.physicalOffset),
+      static_cast<double>(view.sysFlag),
+      static_cast<double>(view.bornTimestamp),
+      start + view.bornHostAt,
+      static_cast<double>(view.bornAddressSize),
+      static_cast<double>(view.bornPort),
+      static_cast<double>(view.storeTimestamp),
+      start + view.storeHostAt,
+      static_cast<double>(view.storeAddressSize),
+      static_cast<double>(view.storePort),
+      static_cast<double>(view.reconsumeTimes),
+      static_cast<double>(view.preparedTransactionOffset),
+      start + view.bodyAt,
+      static_cast<double>(view.bodySize),
+      start + view.topicAt,
+      static_cast<double>(view.topicSize),
+      start + view.propertiesAt,
+      static_cast<double>(view.propertiesSize),
+      static_cast<double>(view.bodyCrc),
+      view.magic == record::kMagicV2 ? 2.0 : 1.0,
+  };
+  std::memcpy(to, fields, sizeof(fields));
+}
+
+// Page and field table of a read call.
+struct Target {
+  uint8_t* page = nullptr;
+  size_t pageSize = 0;
+  double* fields = nullptr;
+  size_t rows = 0;
+};
+
+Target targetOf(napi_env env, napi_value page, napi_value fields) {
+  Target target;
+  void* data = nullptr;
+  if (napi_get_buffer_info(env, page, &data, &target.pageSize) == napi_ok) {
+    target.page = static_cast<uint8_t*>(data);
+  }
+  size_t length = 0;
+  napi_typedarray_type type = napi_float64_array;
+  if (napi_get_typedarray_info(env, fields, &type, &length, &data, nullptr, nullptr) == napi_ok &&
+      type == napi_float64_array) {
+    target.fields = static_cast<double*>(data);
+    target.rows = length / kFields;
+  }
+  return target;
+}
+
+void answer(StoreHandle& handle, const Target& target) {
+  const Store::Page& page = handle.page;
+  double* results = handle.results;
+  results[out::kStatus] = 0;
+  if (page.needed > 0) {
+    results[out::kReadStatus] = out::kPageTooSmall;
+    results[out::kBytes] = static_cast<double>(page.needed);
+    return;
+  }
+  results[out::kReadStatus] = static_cast<double>(static_cast<int>(page.status));
+  results[out::kCount] = static_cast<double>(page.rows.size());
+  results[out::kBytes] = static_cast<double>(page.bytes);
+  results[out::kNextOffset] = static_cast<double>(page.nextOffset);
+  results[out::kMinOffset] = static_cast<double>(page.bounds.min);
+  results[out::kMaxOffset] = static_cast<double>(page.bounds.max);
+  const size_t damaged =
+      std::min(page.damaged.size(), (out::kCapacity - out::kDamagedList) / 2);
+  results[out::kDamaged] = static_cast<double>(damaged);
+  for (size_t i = 0; i < damaged; ++i) {
+    results[out::kDamagedList + 2 * i] = static_cast<double>(page.damaged[i].offset);
+    results[out::kDamagedList + 2 * i + 1] = static_cast<double>(page.damaged[i].physicalOffset);
+  }
+  for (size_t i = 0; i < page.rows.size(); ++i) writeRow(page.rows[i], target.fields + i * kFields);
+}
+
+napi_value read(napi_env env, napi_callback_info info) {
+  napi_value argv[10];
+  size_t argc = 10;
+  void* data = nullptr;
+  napi_get_cb_info(env, info, &argc, argv, nullptr, &data);
+  StoreHandle& handle = *static_cast<StoreHandle*>(data);
+  if (!handle.store) {
+    handle.results[out::kStatus] = handle.fail(Status(Code::kClosed, "The store is closed."));
+    return nullptr;
+  }
+  const Target target = targetOf(env, argv[8], argv[9]);
+  Store::ReadRequest request;
+  napi_get_value_bool(env, argv[0], &request.queue.lmq);
+  request.queue.number = static_cast<uint64_t>(integerOf(env, argv[1]));
+  request.from = integerOf(env, argv[2]);
+  request.maxMessages = std::min(static_cast<size_t>(std::max<int64_t>(0, integerOf(env, argv[3]))), target.rows);
+  request.maxBytes = static_cast<size_t>(std::max(0.0, std::min(doubleOf(env, argv[4]), 4e9)));
+  request.tags = textOf(env, argv[5], handle.head);
+  napi_get_value_bool(env, argv[6], &request.verify);
+  napi_get_value_bool(env, argv[7], &request.durable);
+  request.page = target.page;
+  request.pageSize = target.pageSize;
+  if (target.rows == 0) {
+    handle.results[out::kStatus] = handle.fail(Status(Code::kInternal, "The field table is empty."));
+    return nullptr;
+  }
+  Status status = handle.store->read(request, &handle.page);
+  if (!status.ok()) {
+    handle.results[out::kStatus] = handle.fail(std::move(status));
+    return nullptr;
+  }
+  answer(handle, target);
+  return nullptr;
+}
+
+napi_value readAt(napi_env env, napi_callback_info info) {
+  napi_value argv[4];
+  size_t argc = 4;
+  void* data = nullptr;
+  napi_get_cb_info(env, info, &argc, argv, nullptr, &data);
+  StoreHandle& handle = *static_cast<StoreHandle*>(data);
+  const Target target = targetOf(env, argv[2], argv[3]);
+  bool verify = true;
+  napi_get_value_bool(env, argv[1], &verify);
+  Status status;
+  if (!handle.store) {
+    status = Status(Code::kClosed, "The store is closed.");
+  } else if (target.rows == 0) {
+    status = Status(Code::kInternal, "The field table is empty.");
+  } else {
+    status = handle.store->readAt(integerOf(env, argv[0]), verify, target.page, target.pageSize, &handle.page);
+  }
+  if (!status.ok()) {
+    handle.results[out::kStatus] = handle.fail(std::move(status));
+    return nullptr;
+  }
+  answer(handle, target);
+  return nullptr;
+}
+
+napi_value bounds(napi_env env, napi_callback_info info) {
+  napi_value argv[2];
+  size_t argc = 2;
+  void* data = nullptr;
+  napi_get_cb_info(env, info, &argc, argv, nullptr, &data);
+  StoreHandle& handle = *static_cast<StoreHandle*>(data);
+  Store::QueueRef queue;
+  napi_get_value_bool(env, argv[0], &queue.lmq);
+  queue.number = static_cast<uint64_t>(integerOf(env, argv[1]));
+  Store::Bounds found;
+  Status status = handle.store ? handle.store->bounds(queue, &found)
+                               : Status(Code::kClosed, "The store is closed.");
+  handle.results[out::kMinOffset] = static_cast<double>(found.min);
+  handle.results[out::kMaxOffset] = static_cast<double>(found.max);
+  handle.results[out::kStatus] = status.ok() ? 0 : handle.fail(std::move(status));
+  return nullptr;
+}
+
+napi_value setClock(napi_env env, napi_callback_info info) {
+  napi_value argv[1];
+  size_t argc = 1;
+  void* data = nullptr;
+  napi_get_cb_info(env, info, &argc, argv, nullptr, &data);
+  StoreHandle& handle = *static_cast<StoreHandle*>(data);
+  const double now = doubleOf(env, argv[0]);
+  if (handle.store) handle.store->setClock(std::isnan(now) ? -1 : static_cast<int64_t>(now));
+  return nullptr;
+}
+
+napi_value requestSync(napi_env env, napi_callback_info info) {
+  void* data = nullptr;
+  napi_get_cb_info(env, info, nullptr, nullptr, nullptr, &data);
+  StoreHandle& handle = *static_cast<StoreHandle*>(data);
+  if (handle.store) handle.store->requestSync();
+  return nullptr;
+}
+
+}  // namespace
+
+void addHotCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<StoreHandle>& handle) {
+  const auto add = [&](const char* name, napi_callback call) {
+    napi_value function;
+    napi_create_function(env, name, NAPI_AUTO_LENGTH, call, handle.get(), &function);
+    // A function may outlive the object it was taken from.
+    napi_add_finalizer(
+        env, function, new std::shared_ptr<StoreHandle>(handle),
+        [](napi_env, void* data, void*) { delete static_cast<std::shared_ptr<StoreHandle>*>(data); },
+        nullptr, nullptr);
+    object.Set(name, Napi::Value(env, function));
+  };
+  add("append", append);
+  add("appendWith", appendWith);
+  add("read", read);
+  add("readAt", readAt);
+  add("bounds", bounds);
+  add("setClock", setClock);
+  add("requestSync", requestSync);
+}
+
+}  // namespace lmq

@@ -1,0 +1,152 @@
+#include "store_handle.h"
+
+#include "values.h"
+
+namespace lmq {
+
+struct StoreHandle::Event {
+  enum Kind { kSynced, kSyncFailed, kFault } kind;
+  Status status;
+};
+
+namespace {
+
+// Marks the objects of this addon, so that no other object's pointer is taken for a handle.
+constexpr napi_type_tag kHandleTag = {0x6c6d712d73746f72, 0x652d68616e646c65};
+
+void releaseOfEnvironment(void* handle) { static_cast<StoreHandle*>(handle)->release(); }
+
+}  // namespace
+
+StoreHandle::~StoreHandle() {
+  napi_remove_env_cleanup_hook(env_, releaseOfEnvironment, this);
+  release();
+}
+
+void StoreHandle::release() {
+  {
+    const std::lock_guard<std::mutex> guard(busy);
+    verify.reset();
+    store.reset();  // joins the flusher, so no event comes after it
+  }
+  const std::lock_guard<std::mutex> guard(eventsLock_);
+  if (events_ == nullptr) return;
+  napi_release_threadsafe_function(events_, napi_tsfn_abort);
+  events_ = nullptr;
+}
+
+double StoreHandle::fail(Status status) {
+  const double code = static_cast<double>(static_cast<int>(status.code()));
+  lastError = std::move(status);
+  return code;
+}
+
+void StoreHandle::listen(Napi::Env env, const Napi::Function& listener) {
+  const Napi::String name = Napi::String::New(env, "lmq-store events");
+  napi_create_threadsafe_function(env, listener, nullptr, name, 0, 1, nullptr, nullptr, this, deliver,
+                                  &events_);
+  napi_unref_threadsafe_function(env, events_);
+  // Hooks run last in, first out: ours must stop the flusher before that of the function closes it.
+  napi_add_env_cleanup_hook(env_, releaseOfEnvironment, this);
+}
+
+void refEvents(StoreHandle& handle, bool hold) {
+  const std::lock_guard<std::mutex> guard(handle.eventsLock_);
+  if (handle.events_ == nullptr) return;
+  if (hold) {
+    napi_ref_threadsafe_function(handle.env_, handle.events_);
+  } else {
+    napi_unref_threadsafe_function(handle.env_, handle.events_);
+  }
+}
+
+StoreListener StoreHandle::listenerOfCore() {
+  StoreListener listener;
+  listener.synced = [this](int64_t position) {
+    syncedPosition_.store(position, std::memory_order_release);
+    if (syncedSent_.exchange(true)) return;
+    send(std::make_unique<Event>(Event{Event::kSynced, {}}));
+  };
+  listener.syncFailed = [this](const Status& status) {
+    send(std::make_unique<Event>(Event{Event::kSyncFailed, status}));
+  };
+  listener.fault = [this](const Status& status) {
+    send(std::make_unique<Event>(Event{Event::kFault, status}));
+  };
+  return listener;
+}
+
+void StoreHandle::send(std::unique_ptr<Event> event) {
+  const std::lock_guard<std::mutex> guard(eventsLock_);
+  if (events_ == nullptr) return;
+  const napi_status status =
+      napi_call_threadsafe_function(events_, event.get(), napi_tsfn_nonblocking);
+  if (status == napi_ok) {
+    event.release();
+  } else if (status == napi_closing) {
+    events_ = nullptr;  // it counts as released
+  }
+}
+
+void StoreHandle::deliver(napi_env env, napi_value listener, void* context, void* data) {
+  const std::unique_ptr<Event> event(static_cast<Event*>(data));
+  if (env == nullptr) return;  // the environment ends
+  StoreHandle& handle = *static_cast<StoreHandle*>(context);
+  const Napi::HandleScope scope(env);
+  Napi::Object object = Napi::Object::New(env);
+  switch (event->kind) {
+    case Event::kSynced:
+      handle.syncedSent_.store(false);
+      object["event"] = "synced";
+      object["position"] = Napi::Number::New(
+          env, static_cast<double>(handle.syncedPosition_.load(std::memory_order_acquire)));
+      break;
+    case Event::kSyncFailed:
+      object["event"] = "syncFailed";
+      object["facts"] = toFacts(env, event->status);
+      break;
+    case Event::kFault:
+      object["event"] = "fault";
+      object["facts"] = toFacts(env, event->status);
+      break;
+  }
+  // An exception of the listener is the process's uncaught exception, as in any event handler.
+  napi_value argument = object;
+  napi_value undefined;
+  napi_get_undefined(env, &undefined);
+  if (napi_call_function(env, undefined, listener, 1, &argument, nullptr) == napi_pending_exception) {
+    napi_value error;
+    napi_get_and_clear_last_exception(env, &error);
+    napi_fatal_exception(env, error);
+  }
+}
+
+StoreHandle* handleOf(const Napi::Value& value) {
+  if (!value.IsObject()) return nullptr;
+  bool tagged = false;
+  napi_check_object_type_tag(value.Env(), value, &kHandleTag, &tagged);
+  void* data = nullptr;
+  if (!tagged || napi_unwrap(value.Env(), value, &data) != napi_ok) return nullptr;
+  return static_cast<std::shared_ptr<StoreHandle>*>(data)->get();
+}
+
+Napi::Object StoreHandle::makeObject(Napi::Env env, const std::shared_ptr<StoreHandle>& handle) {
+  Napi::Object object = Napi::Object::New(env);
+  napi_type_tag_object(env, object, &kHandleTag);
+  auto* owner = new std::shared_ptr<StoreHandle>(handle);
+  napi_wrap(
+      env, object, owner,
+      [](napi_env, void* data, void*) { delete static_cast<std::shared_ptr<StoreHandle>*>(data); },
+      nullptr, nullptr);
+  Napi::Float64Array results = Napi::Float64Array::New(env, out::kCapacity);
+  handle->results = results.Data();
+  handle->resultsArray = Napi::Persistent(results);
+  object["out"] = results;
+  object["recovery"] = toReport(env, handle->store->recovery());
+  addHotCalls(env, object, handle);
+  addQueueCalls(env, object, handle);
+  addLifeCalls(env, object, handle);
+  return object;
+}
+
+}  // namespace lmq

@@ -1,0 +1,102 @@
+// What JavaScript holds of an open store: the core's store, the array that results are written to,
+// and the way back for events of the flusher thread.
+#pragma once
+
+#include <napi.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "core/store.h"
+#include "core/store_verify.h"
+
+namespace lmq {
+
+// Positions in the result array; lib/native.ts has the same names.
+namespace out {
+enum : size_t {
+  kStatus = 0,
+  kPhysicalOffset = 1,
+  kQueueOffset = 2,
+  kSize = 3,
+  kStoreTimestamp = 4,
+  kLmqCount = 5,
+  kLmqOffsets = 6,
+  kReadStatus = 1,
+  kCount = 2,
+  kBytes = 3,
+  kNextOffset = 4,
+  kMinOffset = 5,
+  kMaxOffset = 6,
+  kDamaged = 7,
+  kDamagedList = 8,
+};
+// A property string of 32767 bytes names fewer light queues than this.
+inline constexpr size_t kCapacity = 8192;
+inline constexpr double kPageTooSmall = -1;
+}  // namespace out
+
+// Columns of the field table; lib/native.ts has the same names in the same order.
+inline constexpr size_t kFields = 26;
+
+class StoreHandle {
+ public:
+  explicit StoreHandle(napi_env env) : env_(env) {}
+  ~StoreHandle();
+
+  // The plain object of functions that lib/ calls.
+  static Napi::Object makeObject(Napi::Env env, const std::shared_ptr<StoreHandle>& handle);
+
+  // On the JavaScript thread: hands events to `listener` until release().
+  void listen(Napi::Env env, const Napi::Function& listener);
+  StoreListener listenerOfCore();
+  // Ends the store without a clean close; of an environment that ends, or after close().
+  void release();
+
+  // Notes a failure for lastError() and gives its number.
+  double fail(Status status);
+
+  std::unique_ptr<Store> store;
+  std::unique_ptr<StoreVerify> verify;
+  std::mutex busy;                 // held by work off the JavaScript thread; release() waits for it
+  double* results = nullptr;       // kCapacity doubles, kept by resultsArray
+  Napi::Reference<Napi::Float64Array> resultsArray;
+  Status lastError;
+  std::vector<char> head;          // property strings, as bytes
+  std::vector<char> tail;
+  Store::Page page;
+
+ private:
+  struct Event;
+  static void deliver(napi_env env, napi_value listener, void* context, void* data);
+  void send(std::unique_ptr<Event> event);
+
+  napi_env env_;
+  napi_threadsafe_function events_ = nullptr;
+  std::mutex eventsLock_;
+  std::atomic<int64_t> syncedPosition_{0};
+  std::atomic<bool> syncedSent_{false};   // one 'synced' is on its way; it carries the newest position
+  friend void refEvents(StoreHandle& handle, bool hold);
+};
+
+// While referenced, the store keeps the process alive.
+void refEvents(StoreHandle& handle, bool hold);
+
+// hot_calls.cc: functions without wrappers, whose data pointer is the handle.
+void addHotCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<StoreHandle>& handle);
+// queue_calls.cc
+void addQueueCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<StoreHandle>& handle);
+// life_calls.cc
+void addLifeCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<StoreHandle>& handle);
+Napi::Value openStore(const Napi::CallbackInfo& info);
+// inspect_calls.cc
+Napi::Value inspectDirectory(const Napi::CallbackInfo& info);
+// bench_calls.cc
+void addBenchCalls(Napi::Env env, Napi::Object exports);
+
+// The handle behind an object that makeObject() made; nullptr for any other.
+StoreHandle* handleOf(const Napi::Value& value);
+
+}  // namespace lmq

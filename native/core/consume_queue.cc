@@ -1,0 +1,231 @@
+#include "consume_queue.h"
+
+#include <algorithm>
+
+#include "bytes.h"
+
+namespace lmq {
+
+namespace {
+
+// Units read at a time while scanning.
+constexpr int64_t kScanUnits = 4096;
+
+Unit decode(const uint8_t* at) {
+  Unit unit;
+  unit.size = static_cast<int32_t>(loadAcquire32(at + 8));
+  unit.physicalOffset = load<int64_t>(at);
+  unit.tagsCode = load<int64_t>(at + 12);
+  return unit;
+}
+
+bool isValid(const Unit& unit) { return unit.physicalOffset >= 0 && unit.size > 0; }
+bool isBlank(const Unit& unit) { return unit.size == ConsumeQueue::kBlankSize; }
+
+constexpr Unit kBlank{0, ConsumeQueue::kBlankSize, 0};
+
+}  // namespace
+
+ConsumeQueue::ConsumeQueue(std::string topic, int32_t queueId, MappedFileQueue::Options options)
+    : topic_(std::move(topic)), queueId_(queueId), files_(std::move(options)) {}
+
+Result<Unit> ConsumeQueue::unitAt(int64_t offset) const {
+  Result<MappedFileQueue::Pinned> bytes =
+      files_.read(static_cast<uint64_t>(offset) * kUnitSize, kUnitSize, buffer_);
+  if (!bytes.ok()) return bytes.takeStatus();
+  return decode(bytes->data);
+}
+
+Result<int64_t> ConsumeQueue::scan(int64_t from, int64_t to, int64_t logEnd) {
+  for (int64_t at = from; at < to;) {
+    const int64_t count = std::min(kScanUnits, to - at);
+    Result<MappedFileQueue::Pinned> bytes =
+        files_.read(static_cast<uint64_t>(at) * kUnitSize, static_cast<size_t>(count) * kUnitSize, buffer_);
+    if (!bytes.ok()) return bytes.takeStatus();
+    for (int64_t i = 0; i < count; ++i) {
+      const Unit unit = decode(bytes->data + i * static_cast<int64_t>(kUnitSize));
+      if (!isValid(unit)) return at + i;
+      if (logEnd >= 0 && !isBlank(unit) && unit.physicalOffset >= logEnd) return at + i;
+    }
+    at += count;
+  }
+  return to;
+}
+
+Result<int64_t> ConsumeQueue::searchEnd(int64_t from, int64_t to) const {
+  while (from < to) {
+    const int64_t middle = from + (to - from) / 2;
+    const Result<Unit> unit = unitAt(middle);
+    if (!unit.ok()) return unit.status();
+    if (isValid(*unit)) {
+      from = middle + 1;
+    } else {
+      to = middle;
+    }
+  }
+  return from;
+}
+
+// Sets what the last unit that is not blank says of the log.
+Status ConsumeQueue::noteLast() {
+  recordsEnd_ = lastPhysical_ = -1;
+  const int64_t first = static_cast<int64_t>(files_.firstBase() / kUnitSize);
+  for (int64_t offset = end_ - 1; offset >= first; --offset) {
+    const Result<Unit> unit = unitAt(offset);
+    if (!unit.ok()) return unit.status();
+    if (isBlank(*unit)) continue;
+    lastPhysical_ = (*unit).physicalOffset;
+    recordsEnd_ = (*unit).physicalOffset + (*unit).size;
+    break;
+  }
+  return {};
+}
+
+Status ConsumeQueue::load(bool dense) {
+  LMQ_TRY(files_.load());
+  end_ = 0;
+  minFor_ = -1;
+  const std::vector<uint64_t> bases = files_.bases();
+  if (!bases.empty()) {
+    const int64_t perFile = unitsPerFile();
+    // Every file but the last is full, unless one was made ahead or damaged: go back to the first
+    // file, from the third last on, whose start is valid, and find the end from there.
+    size_t index = bases.size() > 3 ? bases.size() - 3 : 0;
+    int64_t at = static_cast<int64_t>(bases[index] / kUnitSize);
+    for (;; ++index) {
+      const Result<int64_t> end =
+          dense ? searchEnd(at, at + perFile) : scan(at, at + perFile, -1);
+      if (!end.ok()) return end.status();
+      end_ = *end;
+      if (end_ < at + perFile || index + 1 == bases.size()) break;
+      if (bases[index + 1] != static_cast<uint64_t>(end_) * kUnitSize) break;  // a file is missing
+      at = end_;
+    }
+  }
+  synced_ = end_;
+  return noteLast();
+}
+
+Result<bool> ConsumeQueue::refresh() {
+  const int64_t before = end_;
+  for (;;) {
+    const uint64_t position = static_cast<uint64_t>(end_) * kUnitSize;
+    if (position >= files_.endOfFiles()) {
+      const uint64_t known = files_.endOfFiles();
+      LMQ_TRY(files_.reload());
+      if (files_.endOfFiles() == known) break;
+      if (files_.bases().size() == 1) end_ = std::max(end_, static_cast<int64_t>(files_.firstBase() / kUnitSize));
+      continue;
+    }
+    const int64_t fileEnd = (end_ / unitsPerFile() + 1) * unitsPerFile();
+    const Result<int64_t> end = scan(end_, fileEnd, -1);
+    if (!end.ok()) return end.status();
+    if (*end == end_) break;
+    end_ = *end;
+    if (end_ < fileEnd) break;
+  }
+  if (end_ == before) return false;
+  LMQ_TRY(noteLast());
+  return true;
+}
+
+Result<int64_t> ConsumeQueue::minOffset(int64_t logMin) {
+  if (minFor_ == logMin && min_ < end_) return min_;
+  int64_t from = static_cast<int64_t>(files_.firstBase() / kUnitSize);
+  int64_t to = end_;
+  from = std::min(from, to);
+  while (from < to) {
+    const int64_t middle = from + (to - from) / 2;
+    const Result<Unit> unit = unitAt(middle);
+    if (!unit.ok()) return unit.status();
+    if (!isBlank(*unit) && (*unit).physicalOffset >= logMin) {
+      to = middle;
+    } else {
+      from = middle + 1;
+    }
+  }
+  minFor_ = logMin;
+  min_ = from;
+  return min_;
+}
+
+Status ConsumeQueue::reserve(int64_t queueOffset) {
+  if (files_.empty()) return files_.reserve(static_cast<uint64_t>(queueOffset) * kUnitSize, kUnitSize);
+  if (queueOffset - end_ > kMaxGap) {
+    return Status(Code::kLimit, "The queue's numbering has a gap that is too wide.")
+        .at(files_.directory())
+        .offset(queueOffset)
+        .limit(kMaxGap);
+  }
+  return files_.reserve(static_cast<uint64_t>(end_) * kUnitSize, kUnitSize);
+}
+
+Status ConsumeQueue::put(const Unit& unit, int64_t queueOffset) {
+  if (queueOffset != end_) {
+    LMQ_TRY(reserve(queueOffset));
+    // An empty queue may start anywhere: its first file is blank up to there. A gap is blank too.
+    end_ = std::max(end_, static_cast<int64_t>(files_.firstBase() / kUnitSize));
+    while (end_ < queueOffset) LMQ_TRY(put(kBlank, end_));
+  }
+  const uint64_t position = static_cast<uint64_t>(queueOffset) * kUnitSize;
+  LMQ_TRY(files_.reserve(position, kUnitSize));
+  uint8_t* at = files_.window(position, kUnitSize);
+  if (at == nullptr) {
+    return Status(Code::kInternal, "No room was reserved for a unit.").at(files_.directory());
+  }
+  store<int64_t>(at, unit.physicalOffset);
+  store<int64_t>(at + 12, unit.tagsCode);
+  storeRelease32(at + 8, static_cast<uint32_t>(unit.size));
+  LMQ_TRY(files_.commit(position, kUnitSize, at));
+  end_ = queueOffset + 1;
+  if (!isBlank(unit)) {
+    lastPhysical_ = unit.physicalOffset;
+    recordsEnd_ = unit.physicalOffset + unit.size;
+  }
+  return {};
+}
+
+Status ConsumeQueue::units(int64_t from, size_t max, PlacedUnit* out, size_t* count) const {
+  *count = 0;
+  if (from < 0 || from >= end_) return {};
+  const int64_t fileEnd = (from / unitsPerFile() + 1) * unitsPerFile();
+  const int64_t n = std::min({static_cast<int64_t>(max), end_ - from, fileEnd - from});
+  Result<MappedFileQueue::Pinned> bytes =
+      files_.read(static_cast<uint64_t>(from) * kUnitSize, static_cast<size_t>(n) * kUnitSize, buffer_);
+  if (!bytes.ok()) return bytes.takeStatus();
+  for (int64_t i = 0; i < n; ++i) {
+    out[i] = {from + i, decode(bytes->data + i * static_cast<int64_t>(kUnitSize))};
+  }
+  *count = static_cast<size_t>(n);
+  return {};
+}
+
+Status ConsumeQueue::truncate(int64_t logEnd) {
+  std::vector<uint64_t> bases = files_.bases();
+  const int64_t perFile = unitsPerFile();
+  // From the newest file back: drop what starts at or above the log's end, cut inside the first that
+  // starts below it. A file that does not even start with a valid unit is dropped too.
+  int64_t end = static_cast<int64_t>(files_.firstBase() / kUnitSize);
+  for (size_t index = bases.size(); index-- > 0;) {
+    const int64_t at = static_cast<int64_t>(bases[index] / kUnitSize);
+    const Result<int64_t> kept = scan(at, at + perFile, logEnd);
+    if (!kept.ok()) return kept.status();
+    if (*kept == at) continue;
+    end = *kept;
+    break;
+  }
+  end_ = end;
+  synced_ = std::min(synced_, end_);
+  minFor_ = -1;
+  LMQ_TRY(files_.truncate(static_cast<uint64_t>(end_) * kUnitSize));
+  return noteLast();
+}
+
+Status ConsumeQueue::sync(int64_t to) {
+  if (to == synced_) return {};
+  LMQ_TRY(files_.sync(static_cast<uint64_t>(synced_) * kUnitSize, static_cast<uint64_t>(to) * kUnitSize));
+  synced_ = to;
+  return {};
+}
+
+}  // namespace lmq

@@ -1,0 +1,85 @@
+// RocketMQ's file consume queue: the units of one topic queue (spec 5.1 to 5.4).
+//
+// Unit, 20 bytes; the unit of queue offset n lies at byte 20 n of the queue's files:
+//
+//   at  size  field
+//   0   8     physical offset of the record
+//   8   4     size of the record; stored last, so that a reader sees nothing or a whole unit
+//   12  8     tags code
+//
+// A blank unit (0, 7FFFFFFF, 0) stands where a queue has no message: before its first, or in a gap.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "lmq_entry.h"
+#include "mapped_file_queue.h"
+#include "status.h"
+
+namespace lmq {
+
+class ConsumeQueue {
+ public:
+  static constexpr uint64_t kUnitSize = 20;
+  static constexpr int32_t kBlankSize = 0x7FFFFFFF;
+  // Gaps up to this many units are filled with blank units; a larger one is not dispatched.
+  static constexpr int64_t kMaxGap = 1 << 20;
+
+  ConsumeQueue(std::string topic, int32_t queueId, MappedFileQueue::Options options);
+
+  const std::string& topic() const { return topic_; }
+  int32_t queueId() const { return queueId_; }
+  const std::string& directory() const { return files_.directory(); }
+  int64_t unitsPerFile() const { return static_cast<int64_t>(files_.fileSize() / kUnitSize); }
+
+  // Finds the end: the first unit that is not valid. After a clean close units are dense and the end
+  // is searched; else the last three files are read unit by unit, as RocketMQ does (spec 5.4).
+  Status load(bool dense);
+  // A reader looks for units that a writer has added. True if anything came.
+  Result<bool> refresh();
+
+  int64_t maxOffset() const { return end_; }              // one past the last unit
+  // The first unit that is not blank and points at or above `logMin`; maxOffset() if none does.
+  Result<int64_t> minOffset(int64_t logMin);
+  // End of the last record that has a unit; -1 if none has.
+  int64_t recordsEnd() const { return recordsEnd_; }
+  // Position of the last record that has a unit; -1 if none has.
+  int64_t lastPhysicalOffset() const { return lastPhysical_; }
+
+  // Append side. Room first; then put() of the same offset cannot fail for lack of room.
+  Status reserve(int64_t queueOffset);
+  Status put(const Unit& unit, int64_t queueOffset);      // queueOffset >= maxOffset()
+
+  // Up to `max` units from `from` on, none behind the file that holds `from`.
+  Status units(int64_t from, size_t max, PlacedUnit* out, size_t* count) const;
+
+  // Removes every unit of a record at or above `logEnd` and what follows it, zeroed and synced.
+  Status truncate(int64_t logEnd);
+  // Blocks until the units below `to` are on the device. The flusher's, beside put(): `to` is
+  // maxOffset() as it was under the append lock.
+  Status sync(int64_t to);
+  bool isDirty(int64_t to) const { return to != synced_; }
+  Status removeAll() { return files_.removeAll(); }
+
+ private:
+  Result<Unit> unitAt(int64_t offset) const;
+  // First offset in [from, to) whose unit is not valid or, with `logEnd`, at or above it.
+  Result<int64_t> scan(int64_t from, int64_t to, int64_t logEnd);
+  Result<int64_t> searchEnd(int64_t from, int64_t to) const;
+  Status noteLast();
+
+  std::string topic_;
+  int32_t queueId_;
+  MappedFileQueue files_;
+  int64_t end_ = 0;
+  int64_t synced_ = 0;
+  int64_t recordsEnd_ = -1;
+  int64_t lastPhysical_ = -1;
+  int64_t minFor_ = -1;        // the log minimum that min_ was computed for
+  int64_t min_ = 0;
+  mutable ReadBuffer buffer_;
+};
+
+}  // namespace lmq

@@ -1,0 +1,142 @@
+#include "consume_queue_table.h"
+
+#include <charconv>
+#include <new>
+
+namespace lmq {
+
+namespace {
+
+// A queue id as a directory name: decimal, without a sign.
+int32_t queueIdOf(const std::string& name) {
+  int32_t id = -1;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), id);
+  return error == std::errc() && end == name.data() + name.size() && id >= 0 ? id : -1;
+}
+
+struct Found {
+  std::string topic;
+  int32_t queueId;
+  std::string path;
+};
+
+// Calls `visit` for every directory that can be a queue.
+Status walk(const std::string& directory, const std::function<Status(const Found&)>& visit) {
+  const Result<FileInfo> info = inspect(directory);
+  if (!info.ok()) return info.status();
+  if (!(*info).exists) return {};
+  const Result<std::vector<DirectoryEntry>> topics = list(directory);
+  if (!topics.ok()) return topics.status();
+  for (const DirectoryEntry& topic : *topics) {
+    if (!topic.isDirectory) continue;
+    const std::string path = directory + "/" + topic.name;
+    const Result<std::vector<DirectoryEntry>> queues = list(path);
+    if (!queues.ok()) return queues.status();
+    for (const DirectoryEntry& queue : *queues) {
+      const int32_t id = queue.isDirectory ? queueIdOf(queue.name) : -1;
+      if (id >= 0) LMQ_TRY(visit({topic.name, id, path + "/" + queue.name}));
+    }
+  }
+  return {};
+}
+
+bool isLmqDirectory(const std::string& topic) { return topic.starts_with(kLmqPrefix); }
+
+}  // namespace
+
+Result<uint64_t> ConsumeQueueTable::findFileSize(const std::string& directory) {
+  uint64_t size = 0;
+  Status status = walk(directory, [&](const Found& found) -> Status {
+    const Result<std::vector<DirectoryEntry>> files = list(found.path);
+    if (!files.ok()) return files.status();
+    for (const DirectoryEntry& file : *files) {
+      if (file.isDirectory || file.size == 0 || baseOfFileName(file.name) < 0) continue;
+      if (size == 0) size = file.size;
+      if (file.size != size) {
+        return Status(Code::kFileSize, "Two consume queue files differ in length.")
+            .at(found.path + "/" + file.name)
+            .offset(static_cast<int64_t>(file.size))
+            .limit(static_cast<int64_t>(size));
+      }
+    }
+    return {};
+  });
+  if (!status.ok()) return status;
+  if (size % ConsumeQueue::kUnitSize != 0) {
+    return Status(Code::kFileSize, "Consume queue files do not hold whole units.")
+        .at(directory)
+        .offset(static_cast<int64_t>(size));
+  }
+  return size;
+}
+
+Status ConsumeQueueTable::load(bool dense, bool lmqDirectories) {
+  return walk(options_.directory, [&](const Found& found) -> Status {
+    if (isLmqDirectory(found.topic) != lmqDirectories) return {};
+    ConsumeQueue* queue = create(topic(found.topic), found.queueId);
+    if (queue == nullptr) return Status(Code::kNoMemory, "No memory for a queue.").at(found.path);
+    return queue->load(dense);
+  });
+}
+
+Result<bool> ConsumeQueueTable::refresh(bool lmqDirectories) {
+  bool came = false;
+  Status status = walk(options_.directory, [&](const Found& found) -> Status {
+    if (isLmqDirectory(found.topic) != lmqDirectories) return {};
+    const uint32_t number = topic(found.topic);
+    ConsumeQueue* queue = find(number, found.queueId);
+    if (queue == nullptr) {
+      queue = create(number, found.queueId);
+      if (queue == nullptr) return Status(Code::kNoMemory, "No memory for a queue.").at(found.path);
+      came = true;
+    }
+    const Result<bool> more = queue->refresh();
+    if (!more.ok()) return more.status();
+    came = came || *more;
+    return {};
+  });
+  if (!status.ok()) return status;
+  return came;
+}
+
+uint32_t ConsumeQueueTable::topic(std::string_view name) {
+  const auto known = byName_.find(name);
+  if (known != byName_.end()) return known->second;
+  const uint32_t number = topicCount();
+  topics_.push_back({std::string(name), {}, {}});
+  byName_.emplace(name, number);
+  return number;
+}
+
+ConsumeQueue* ConsumeQueueTable::findHigh(const Topic& row, int32_t queueId) {
+  const auto found = row.high.find(queueId);
+  return found == row.high.end() ? nullptr : found->second;
+}
+
+int64_t ConsumeQueueTable::find(std::string_view topic, int32_t queueId) const {
+  const auto row = byName_.find(topic);
+  if (row == byName_.end()) return -1;
+  const ConsumeQueue* queue = find(row->second, queueId);
+  return queue == nullptr ? -1 : indexes_.at(queue);
+}
+
+ConsumeQueue* ConsumeQueueTable::create(uint32_t topic, int32_t queueId) try {
+  Topic& row = topics_[topic];
+  MappedFileQueue::Options options = options_;
+  options.directory += "/" + row.name + "/" + std::to_string(queueId);
+  auto queue = std::make_unique<ConsumeQueue>(row.name, queueId, std::move(options));
+  ConsumeQueue* raw = queue.get();
+  queues_.push_back(std::move(queue));
+  indexes_[raw] = static_cast<int64_t>(queues_.size()) - 1;
+  if (queueId < kLowIds) {
+    if (row.low.size() <= static_cast<size_t>(queueId)) row.low.resize(static_cast<size_t>(queueId) + 1);
+    row.low[static_cast<size_t>(queueId)] = raw;
+  } else {
+    row.high[queueId] = raw;
+  }
+  return raw;
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
+}  // namespace lmq

@@ -1,0 +1,171 @@
+#include <algorithm>
+#include <cstring>
+
+#include "bytes.h"
+#include "record.h"
+
+namespace lmq::record {
+
+namespace {
+
+constexpr std::string_view kScheduleTopic = "SCHEDULE_TOPIC_XXXX";
+
+std::string_view cutSegment(std::string_view* rest) {
+  const size_t end = rest->find(kValueEnd);
+  const std::string_view segment = rest->substr(0, end);
+  rest->remove_prefix(end == std::string_view::npos ? rest->size() : end + 1);
+  return segment;
+}
+
+// Reads a code point of non-empty `text` and cuts it off. As Java's decoder does, bytes that begin
+// no sequence become U+FFFD one by one, a sequence that breaks off becomes one U+FFFD for the bytes
+// that were right so far, and the three bytes of a surrogate become one.
+uint32_t cutCodePoint(std::string_view* text) {
+  constexpr uint32_t kReplacement = 0xFFFD;
+  const auto byteAt = [&](size_t i) { return static_cast<uint8_t>((*text)[i]); };
+  const uint32_t lead = byteAt(0);
+  uint32_t value = lead;
+  size_t length = 1;
+  uint32_t low = 0x80;  // bounds of the second byte: no overlong form, nothing above U+10FFFF
+  uint32_t high = 0xBF;
+  if (lead >= 0xC2 && lead <= 0xDF) {
+    length = 2;
+    value = lead & 0x1F;
+  } else if (lead >= 0xE0 && lead <= 0xEF) {
+    length = 3;
+    value = lead & 0x0F;
+    if (lead == 0xE0) low = 0xA0;
+  } else if (lead >= 0xF0 && lead <= 0xF4) {
+    length = 4;
+    value = lead & 0x07;
+    if (lead == 0xF0) low = 0x90;
+    if (lead == 0xF4) high = 0x8F;
+  } else if (lead >= 0x80) {
+    value = kReplacement;
+  }
+  size_t right = 1;
+  while (right < length && right < text->size() && byteAt(right) >= low && byteAt(right) <= high) {
+    value = value << 6 | (byteAt(right) & 0x3F);
+    low = 0x80;
+    high = 0xBF;
+    ++right;
+  }
+  text->remove_prefix(right);
+  const bool surrogate = value >= 0xD800 && value <= 0xDFFF;
+  return right < length || surrogate ? kReplacement : value;
+}
+
+// Java's Integer.parseInt of ASCII text.
+bool parseInt(std::string_view text, int32_t* out) {
+  const bool negative = !text.empty() && text[0] == '-';
+  if (negative || (!text.empty() && text[0] == '+')) text.remove_prefix(1);
+  if (text.empty()) return false;
+  int64_t value = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return false;
+    value = value * 10 + (c - '0');
+    if (value > int64_t{INT32_MAX} + 1) return false;
+  }
+  if (negative) value = -value;
+  if (value > INT32_MAX) return false;
+  *out = static_cast<int32_t>(value);
+  return true;
+}
+
+}  // namespace
+
+bool PropertyReader::next(std::string_view* name, std::string_view* value) {
+  while (!rest_.empty()) {
+    const std::string_view segment = cutSegment(&rest_);
+    const size_t nameEnd = segment.find(kNameEnd);
+    if (nameEnd == std::string_view::npos || nameEnd == 0 || nameEnd + 1 == segment.size())
+      continue;
+    *name = segment.substr(0, nameEnd);
+    *value = segment.substr(nameEnd + 1);
+    return true;
+  }
+  return false;
+}
+
+std::string_view findProperty(std::string_view properties, std::string_view name) {
+  if (name.empty() || name.find(kNameEnd) != std::string_view::npos) return {};
+  std::string_view found;
+  while (!properties.empty()) {
+    const std::string_view segment = cutSegment(&properties);
+    // Whether the segment is `name`, a name end and a value, without looking for the name end.
+    if (segment.size() < name.size() + 2 || segment[name.size()] != kNameEnd) continue;
+    if (std::memcmp(segment.data(), name.data(), name.size()) != 0) continue;
+    found = segment.substr(name.size() + 1);
+  }
+  return found;
+}
+
+int32_t javaHash(std::string_view utf8) {
+  uint32_t hash = 0;
+  while (!utf8.empty()) {
+    const auto first = static_cast<uint8_t>(utf8[0]);
+    if (first < 0x80) {
+      hash = 31 * hash + first;
+      utf8.remove_prefix(1);
+      continue;
+    }
+    const uint32_t point = cutCodePoint(&utf8);
+    if (point > 0xFFFF) {
+      hash = 31 * hash + (0xD800 + ((point - 0x10000) >> 10));
+      hash = 31 * hash + (0xDC00 + (point & 0x3FF));
+    } else {
+      hash = 31 * hash + point;
+    }
+  }
+  return static_cast<int32_t>(hash);
+}
+
+int64_t tagsCode(std::string_view topic, std::string_view properties, int64_t storeTimestamp,
+                 const int64_t* delayLevels, size_t delayLevelCount) {
+  if (topic == kScheduleTopic) {
+    // A DELAY that is no number makes Java's parser give up on the record; here it is no delay.
+    int32_t level = 0;
+    parseInt(findProperty(properties, kDelayName), &level);
+    if (level > 0 && delayLevelCount > 0) {
+      const size_t index = std::min(static_cast<size_t>(level), delayLevelCount) - 1;
+      return static_cast<int64_t>(static_cast<uint64_t>(storeTimestamp) +
+                                  static_cast<uint64_t>(delayLevels[index]));
+    }
+  }
+  return javaHash(findProperty(properties, kTagsName));
+}
+
+size_t formatMessageId(const Host& storeHost, int64_t physicalOffset, char out[56]) {
+  constexpr char kHex[] = "0123456789ABCDEF";
+  const size_t addressSize = storeHost.isIpv6() ? 16 : 4;
+  uint8_t bytes[28];
+  std::memcpy(bytes, storeHost.address, addressSize);
+  store<uint32_t>(bytes + addressSize, storeHost.port);
+  store<int64_t>(bytes + addressSize + 4, physicalOffset);
+  const size_t size = addressSize + 12;
+  for (size_t i = 0; i < size; ++i) {
+    out[2 * i] = kHex[bytes[i] >> 4];
+    out[2 * i + 1] = kHex[bytes[i] & 15];
+  }
+  return 2 * size;
+}
+
+bool parseMessageId(std::string_view id, int64_t* physicalOffset) {
+  constexpr size_t kOffsetDigits = 16;
+  if (id.size() != 32 && id.size() != 56) return false;
+  uint64_t value = 0;
+  for (size_t i = 0; i < id.size(); ++i) {
+    const char c = id[i];
+    const int digit = c >= '0' && c <= '9'   ? c - '0'
+                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                             : -1;
+    if (digit < 0) return false;
+    if (i >= id.size() - kOffsetDigits) value = value << 4 | static_cast<uint64_t>(digit);
+  }
+  if (value > uint64_t{INT64_MAX}) return false;
+  *physicalOffset = static_cast<int64_t>(value);
+  return true;
+}
+
+}  // namespace lmq::record

@@ -1,0 +1,201 @@
+#include <algorithm>
+#include <limits>
+
+#include "dispatch.h"
+#include "recovery.h"
+#include "recovery_lmq.h"
+
+namespace lmq {
+
+namespace {
+
+// Copies what will be cut to cut/<position>, if it holds any byte that is not zero.
+Status saveRange(StoreParts& parts, CommitLogScan& log, int64_t position, RecoveryReport* report) {
+  const Result<int64_t> last = log.lastByte(position);
+  if (!last.ok()) return last.status();
+  if (*last == position) return {};
+  LMQ_TRY(makeDirectories(parts.dir.cut()));
+  std::string path = parts.dir.cut() + "/" + fileNameOf(static_cast<uint64_t>(position));
+  for (int copy = 1;; ++copy) {  // an earlier cut at the same place is kept
+    const Result<FileInfo> info = inspect(path);
+    if (!info.ok()) return info.status();
+    if (!(*info).exists) break;
+    path = parts.dir.cut() + "/" + fileNameOf(static_cast<uint64_t>(position)) + "." + std::to_string(copy);
+  }
+  const int64_t base = position - position % parts.log->fileSize();
+  Result<File> from = File::open(
+      parts.dir.commitLog() + "/" + fileNameOf(static_cast<uint64_t>(base)), Access::kReadQuietly);
+  if (!from.ok()) return from.takeStatus();
+  Result<File> to = File::create(path);
+  if (!to.ok()) return to.takeStatus();
+  LMQ_TRY(copyRange(*from, static_cast<uint64_t>(position - base), static_cast<uint64_t>(*last - position), *to));
+  LMQ_TRY(to->syncData());
+  report->cutBytes += *last - position;
+  if (report->cutSavedTo.empty()) report->cutSavedTo = path;
+  return {};
+}
+
+Status cutLog(StoreParts& parts, const RecoveryPlan& plan, RecoveryReport* report) {
+  if (plan.logMissing) {
+    report->note(Status(Code::kLogMissing, "The log was missing; every queue was removed.")
+                     .at(parts.dir.commitLog()));
+    return {};
+  }
+  if (plan.damaged) {
+    CommitLogScan log(parts.dir.commitLog(), static_cast<uint64_t>(parts.log->fileSize()),
+                      parts.log->files().bases(), {});
+    report->cutFrom = plan.logEnd;
+    report->cutVerdict = record::verdictText(plan.verdict);
+    LMQ_TRY(saveRange(parts, log, plan.logEnd, report));
+    for (const int64_t position : plan.laterFiles) LMQ_TRY(saveRange(parts, log, position, report));
+    if (report->cutBytes > 0) LMQ_TRY(syncDirectory(parts.dir.cut()));
+  }
+  if (plan.trusted) return {};
+  return parts.log->files().truncate(static_cast<uint64_t>(plan.logEnd));
+}
+
+// Files that an earlier process was making; none of them was ever part of the store.
+Status clearWork(const StoreDir& dir) {
+  LMQ_TRY(makeDirectories(dir.work()));
+  const Result<std::vector<DirectoryEntry>> entries = list(dir.work());
+  if (!entries.ok()) return entries.status();
+  for (const DirectoryEntry& entry : *entries) {
+    if (!entry.isDirectory) LMQ_TRY(removeFile(dir.work() + "/" + entry.name));
+  }
+  return {};
+}
+
+Status restoreQueues(StoreParts& parts, const RecoveryPlan& plan) {
+  const bool ours = !parts.isForeign();
+  // Those of a directory of RocketMQ's were loaded to decide where to start.
+  if (ours || plan.logMissing) LMQ_TRY(parts.queues->load(plan.trusted, false));
+  if (plan.trusted) return {};
+  // Units above what our checkpoint covers may be torn by a power cut: they are written again.
+  const bool doubtful = ours && parts.checkpoint.sequence > 0 && !parts.checkpoint.clean;
+  const int64_t keepBelow = doubtful ? std::min(plan.logEnd, parts.checkpoint.derivedSynced) : plan.logEnd;
+  for (const auto& queue : parts.queues->all()) {
+    LMQ_TRY(plan.logMissing ? queue->removeAll() : queue->truncate(keepBelow));
+  }
+  return {};
+}
+
+Status writeMarker(StoreParts& parts, const RecoveryPlan& plan) {
+  if (!parts.isForeign()) return {};
+  Marker marker;
+  marker.mappedFileSizeCommitLog = parts.log->fileSize();
+  marker.mappedFileSizeConsumeQueue = static_cast<int64_t>(parts.queueOptions().fileSize);
+  marker.adoptedAt = plan.fresh || plan.logMissing ? -1 : plan.logEnd;
+  LMQ_TRY(parts.dir.writeMarker(marker));
+  parts.marker = marker;
+  return {};
+}
+
+void describe(const StoreParts& parts, const RecoveryPlan& plan, RecoveryReport* report) {
+  report->clean = !plan.aborted;
+  report->created = plan.fresh;
+  report->logMin = parts.log->minPosition();
+  report->logEnd = parts.log->endPosition();
+  report->scannedFrom = plan.scanFrom;
+  report->scannedRecords = plan.scannedRecords;
+}
+
+}  // namespace
+
+Status redispatch(StoreParts& parts, int64_t from, int64_t mainFrom, int64_t to,
+                  RecoveryReport* report) {
+  record::Check check;
+  check.bodyCrc = check.propertyCrc = false;  // the scan before has checked what is new
+  CommitLogScan log(parts.dir.commitLog(), static_cast<uint64_t>(parts.log->fileSize()),
+                    parts.log->files().bases(), check);
+  Redispatcher dispatcher(*parts.queues, *parts.lmq, parts.options.lmq, parts.options.delayLevels,
+                          [&](Status note) { report->note(std::move(note)); });
+  log.seek(from);
+  while (log.position() < to) {
+    Result<CommitLogScan::Step> step = log.step();
+    if (!step.ok()) return step.takeStatus();
+    if (step->verdict == record::Verdict::kBlank) continue;
+    if (step->verdict != record::Verdict::kRecord) {
+      // Old damage, below what recovery may cut: reported, passed over, left alone.
+      if (log.hasFile(step->position)) {
+        report->note(Status(Code::kCorruptRecord, std::string("The log is damaged (") +
+                                                      record::verdictText(step->verdict) + ").")
+                         .at(parts.dir.commitLog())
+                         .offset(step->position));
+      }
+      log.seek(log.endOfFile(step->position));
+      continue;
+    }
+    if (step->position + static_cast<int64_t>(step->view.size) > to) break;
+    LMQ_TRY(dispatcher.dispatch(step->view, step->position < mainFrom));
+    ++report->dispatchedRecords;
+  }
+  return {};
+}
+
+Status applyRecovery(StoreParts& parts, const RecoveryPlan& plan, RecoveryReport* report) {
+  LMQ_TRY(parts.dir.createAbort());
+  for (const std::string& path : {parts.dir.commitLog(), parts.dir.consumeQueue(), parts.dir.lmq()}) {
+    LMQ_TRY(makeDirectories(path));
+  }
+  LMQ_TRY(clearWork(parts.dir));
+  const bool adopting = parts.isForeign() && !plan.fresh && !plan.logMissing;
+  LMQ_TRY(cutLog(parts, plan, report));
+  parts.log->setEndPosition(plan.logEnd);
+  LMQ_TRY(restoreQueues(parts, plan));
+  LMQ_TRY(writeMarker(parts, plan));
+
+  int64_t lmqFrom = plan.scanFrom;
+  LMQ_TRY(restoreLmq(parts, plan, adopting, &lmqFrom, report));
+  const int64_t from = plan.trusted ? lmqFrom : std::min(lmqFrom, plan.scanFrom);
+  if (from < plan.logEnd) LMQ_TRY(redispatch(parts, from, plan.scanFrom, plan.logEnd, report));
+  LMQ_TRY(applyFacts(parts));
+
+  OwnCheckpoint& own = parts.checkpoint;
+  own.clean = false;
+  if (plan.syncedBelow >= 0) own.logSynced = std::min(plan.syncedBelow, plan.logEnd);
+  own.derivedSynced = std::min({own.derivedSynced, own.logSynced, plan.logEnd});
+  own.lastTimestamp = plan.lastTimestamp;
+  LMQ_TRY(parts.dir.writeOwnCheckpoint(&own));
+  LMQ_TRY(parts.dir.syncOwnCheckpoint());
+  LMQ_TRY(syncDirectory(parts.dir.lmq()));
+  report->adopted = adopting;
+  describe(parts, plan, report);
+  return {};
+}
+
+Status applyToReader(StoreParts& parts, const RecoveryPlan& plan, RecoveryReport* report) {
+  int64_t end = plan.logEnd;
+  if (plan.damaged) {
+    report->note(Status(Code::kCorruptLog, std::string("The log is damaged (") +
+                                               record::verdictText(plan.verdict) +
+                                               "); what lies behind is shown as far as it is whole.")
+                     .at(parts.dir.commitLog())
+                     .offset(plan.logEnd));
+    // Both sides of the damage are shown: the end is that of the last whole record.
+    CommitLogScan log(parts.dir.commitLog(), static_cast<uint64_t>(parts.log->fileSize()),
+                      parts.log->files().bases(), {});
+    for (const int64_t position : plan.laterFiles) {
+      log.seek(position);
+      for (;;) {
+        const Result<CommitLogScan::Step> step = log.step();
+        if (!step.ok()) return step.status();
+        if ((*step).verdict != record::Verdict::kRecord && (*step).verdict != record::Verdict::kBlank) break;
+        end = log.position();
+      }
+    }
+  }
+  parts.log->setEndPosition(end);
+  if (parts.isForeign()) {
+    if (parts.log->files().empty()) {
+      LMQ_TRY(parts.queues->load(false, false));
+      LMQ_TRY(parts.lmqDirectories->load(false, true));
+    }
+  } else {
+    LMQ_TRY(parts.queues->load(false, false));
+    LMQ_TRY(restoreLmqOfReader(parts, report));
+  }
+  describe(parts, plan, report);
+  return {};
+}
+
+}  // namespace lmq

@@ -1,0 +1,50 @@
+// A reader beside a running writer or broker: takes in what came since, writes nothing.
+#include "recovery_lmq.h"
+
+namespace lmq {
+
+namespace {
+
+constexpr int kQuiet = 100;
+
+}  // namespace
+
+Result<bool> refreshReader(StoreParts& parts) {
+  MappedFileQueue& files = parts.log->files();
+  LMQ_TRY(files.reload());
+  record::Check check;
+  check.requireCrc = parts.options.requireCrc;
+  CommitLogScan log(parts.dir.commitLog(), static_cast<uint64_t>(parts.log->fileSize()), files.bases(), check);
+  const int64_t before = parts.log->endPosition();
+  int64_t end = before;
+  log.seek(before);
+  // Anything but a whole record is a tail that is being written: it is looked at again next time.
+  for (;;) {
+    const Result<CommitLogScan::Step> step = log.step();
+    if (!step.ok()) return step.status();
+    if ((*step).verdict != record::Verdict::kRecord && (*step).verdict != record::Verdict::kBlank) break;
+    if ((*step).verdict == record::Verdict::kBlank && !log.hasFile(log.position())) break;
+    end = log.position();
+  }
+  // Units come after their record, from a broker much later; when the log has been quiet for long
+  // they are looked for less often.
+  parts.quietRefreshes = end == before ? parts.quietRefreshes + 1 : 0;
+  if (parts.quietRefreshes > kQuiet && parts.quietRefreshes % kQuiet != 0) return false;
+  parts.log->setEndPosition(end);
+  Result<bool> queues = parts.queues->refresh(false);
+  if (!queues.ok()) return queues;
+  Result<bool> light = false;
+  if (parts.lmq == nullptr) {
+    light = parts.lmqDirectories->refresh(true);
+  } else if (!parts.lmqInMemory) {
+    light = parts.lmq->refresh();
+  } else if (end > before) {
+    RecoveryReport ignored;
+    LMQ_TRY(redispatch(parts, before, end, end, &ignored));
+    light = true;
+  }
+  if (!light.ok()) return light;
+  return end > before || *queues || *light;
+}
+
+}  // namespace lmq

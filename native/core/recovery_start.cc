@@ -1,0 +1,82 @@
+#include "recovery_start.h"
+
+#include <algorithm>
+
+namespace lmq {
+
+namespace {
+
+// The end of the last record that any queue holds; -1 if none does.
+int64_t queuesEnd(const StoreParts& parts) {
+  int64_t end = -1;
+  for (const auto* table : {parts.queues.get(), parts.lmqDirectories.get()}) {
+    for (const auto& queue : table->all()) end = std::max(end, queue->recordsEnd());
+  }
+  return end;
+}
+
+// The base of RocketMQ's recovery start.
+Result<int64_t> brokerStart(StoreParts& parts, CommitLogScan& log, bool aborted) {
+  Result<std::optional<BrokerCheckpoint>> read = parts.dir.readBrokerCheckpoint();
+  if (!read.ok()) return read.takeStatus();
+  const BrokerCheckpoint checkpoint = read->value_or(BrokerCheckpoint{});
+  const int64_t queued = queuesEnd(parts);
+  const auto matches = [&](const record::View& first) {
+    if (first.storeTimestamp == 0) return false;
+    if (!aborted) return first.physicalOffset <= queued;
+    if (checkpoint.logicsPhysicalOffset > 0) {
+      return first.physicalOffset <= checkpoint.logicsPhysicalOffset;
+    }
+    return first.storeTimestamp <= checkpoint.logicsMsgTimestamp;
+  };
+  const std::vector<uint64_t>& bases = log.bases();
+  size_t tried = 0;
+  for (size_t index = bases.size(); index-- > 0;) {
+    const int64_t base = static_cast<int64_t>(bases[index]);
+    if (index == 0 || ++tried == parts.options.recoverMaxFiles) return base;
+    log.seek(base);
+    const Result<CommitLogScan::Step> step = log.step();
+    if (!step.ok()) return step.status();
+    if ((*step).verdict == record::Verdict::kRecord && matches((*step).view)) return base;
+  }
+  return int64_t{0};
+}
+
+}  // namespace
+
+Status decideStart(StoreParts& parts, CommitLogScan& log, RecoveryPlan* plan) {
+  const int64_t first = static_cast<int64_t>(log.bases().front());
+  const OwnCheckpoint& own = parts.checkpoint;
+  if (!parts.isForeign() && own.sequence > 0) {
+    // Closed by us, but something was appended since: another program closed it cleanly, or `abort`
+    // is its. Below our end nothing is in doubt.
+    const bool closed = own.clean;
+    plan->scanFrom = std::max(first, closed ? own.logEnd : own.derivedSynced);
+    plan->syncedBelow = closed ? own.logEnd : own.logSynced;
+    plan->last = closed ? own.last : RecordIdentity{};
+    plan->lastTimestamp = own.lastTimestamp;
+    return {};
+  }
+  if (!parts.isForeign()) {  // our checkpoint is lost: nothing is known
+    plan->scanFrom = first;
+    plan->syncedBelow = -1;
+    return {};
+  }
+  LMQ_TRY(parts.queues->load(false, false));
+  LMQ_TRY(parts.lmqDirectories->load(false, true));
+  const Result<int64_t> start = brokerStart(parts, log, plan->aborted);
+  if (!start.ok()) return start.status();
+  plan->scanFrom = *start;
+  // After a clean stop RocketMQ had synced everything, to the end of the last file that holds a byte.
+  plan->syncedBelow = *start;
+  if (!plan->aborted) {
+    for (const uint64_t base : log.bases()) {
+      const Result<int64_t> last = log.lastByte(static_cast<int64_t>(base));
+      if (!last.ok()) return last.status();
+      if (*last > static_cast<int64_t>(base)) plan->syncedBelow = std::max(plan->syncedBelow, *last);
+    }
+  }
+  return {};
+}
+
+}  // namespace lmq

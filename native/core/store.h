@@ -1,0 +1,187 @@
+// The store: appends under one lock, reads, follows the device with its flusher. One object for a
+// writer and, with readOnly, for a reader beside a writer or a broker.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dispatch.h"
+#include "flusher.h"
+#include "record.h"
+#include "store_options.h"
+#include "store_parts.h"
+
+namespace lmq {
+
+// Called on the flusher thread.
+struct StoreListener {
+  std::function<void(int64_t position)> synced;  // the log below is on the device
+  std::function<void(const Status&)> syncFailed; // final: the store refuses writes from now on
+  std::function<void(const Status&)> fault;      // a background fault that may pass
+};
+
+// RocketMQ's GetMessageStatus.
+enum class ReadStatus : uint8_t {
+  kFound,
+  kNoMatchedMessage,
+  kMessageWasRemoving,
+  kOffsetFoundNull,
+  kOffsetOverflowBadly,
+  kOffsetOverflowOne,
+  kOffsetTooSmall,
+  kNoMatchedLogicQueue,
+  kNoMessageInQueue,
+  kOffsetReset,
+};
+inline constexpr const char* kReadStatusNames[] = {
+    "FOUND",           "NO_MATCHED_MESSAGE", "MESSAGE_WAS_REMOVING",   "OFFSET_FOUND_NULL",
+    "OFFSET_OVERFLOW_BADLY", "OFFSET_OVERFLOW_ONE", "OFFSET_TOO_SMALL", "NO_MATCHED_LOGIC_QUEUE",
+    "NO_MESSAGE_IN_QUEUE", "OFFSET_RESET"};
+
+class Store {
+ public:
+  static Result<std::unique_ptr<Store>> open(StoreOptions options, StoreListener listener);
+  // Without close(): threads stop, the lock goes, the abort marker stays.
+  ~Store();
+
+  const RecoveryReport& recovery() const { return report_; }
+  const StoreOptions& options() const { return parts_->options; }
+  // Syncs everything, notes a clean end, removes the abort marker. If any of it fails, the marker
+  // stays and the status says why; the store is closed all the same.
+  Status close();
+
+  // Writing ------------------------------------------------------------------------------------
+  static constexpr size_t kPlanSlots = 4096;
+  struct Appended {
+    int64_t physicalOffset = 0;
+    int64_t queueOffset = 0;
+    int64_t size = 0;
+    int64_t storeTimestamp = 0;
+  };
+  // A number for a checked topic. Creates no queue.
+  Result<uint32_t> topic(std::string_view name);
+  Status setPlan(size_t slot, std::string_view names, size_t count, bool writeNames);
+  // `plan` -1: no light queues. `message.topic` is filled in from `topic`; bornTimestamp 0 becomes
+  // the store timestamp. On failure nothing has changed. Afterwards plan(slot) holds the offsets.
+  Status append(uint32_t topic, Message& message, int64_t plan, Appended* out);
+  const DispatchPlan& plan(size_t slot) const { return *plans_[slot]; }
+  // Store timestamps of the following appends; negative: the system's clock.
+  void setClock(int64_t millis) { clock_ = millis; }
+
+  void requestSync() { if (flusher_) flusher_->request(); }
+  int64_t syncedPosition() const { return synced_.load(std::memory_order_acquire); }
+  Status flush();   // blocks until all that was appended, queues and index included, is synced
+
+  // Reading ------------------------------------------------------------------------------------
+  struct QueueRef {
+    bool lmq = false;
+    uint64_t number = 0;   // of the light queue, or of the consume queue in queues().all()
+  };
+  struct Bounds {
+    int64_t min = 0;
+    int64_t max = 0;
+  };
+  struct Damaged {
+    int64_t offset;
+    int64_t physicalOffset;
+  };
+  struct ReadRequest {
+    QueueRef queue;
+    int64_t from = 0;
+    size_t maxMessages = 32;
+    size_t maxBytes = 0;
+    std::string_view tags;   // exact tags joined by byte 01; empty: all
+    bool verify = true;
+    bool durable = false;    // only what is on the device
+    uint8_t* page = nullptr; // records are copied here, one behind the other
+    size_t pageSize = 0;
+  };
+  struct Row {               // one message of a page
+    int64_t offset;          // in the queue that was read
+    size_t start;            // in the page
+    record::View view;       // of the page's bytes
+  };
+  struct Page {
+    ReadStatus status = ReadStatus::kNoMessageInQueue;
+    int64_t nextOffset = 0;
+    Bounds bounds;
+    size_t bytes = 0;
+    size_t needed = 0;       // > 0: the page is too small, give this many bytes
+    std::vector<Row> rows;
+    std::vector<Damaged> damaged;
+  };
+  // RocketMQ's getMessage (spec 7.1). `page` is reused from call to call.
+  Status read(const ReadRequest& request, Page* page);
+  // The record at a physical offset, if a whole one starts there: rows is empty otherwise.
+  Status readAt(int64_t physicalOffset, bool verify, uint8_t* bytes, size_t size, Page* page);
+  Status bounds(QueueRef queue, Bounds* out);
+  int64_t findQueue(std::string_view topic, int32_t queueId);  // -1: unknown
+  int64_t findLmq(std::string_view name);
+  int64_t logMin() const { return parts_->log->minPosition(); }
+  int64_t logEnd() const { return parts_->log->endPosition(); }
+
+  struct QueueInfo {
+    std::string topic;
+    int32_t queueId;
+    Bounds bounds;
+  };
+  Status listQueues(std::vector<QueueInfo>* out);
+  void listLmqs(std::string_view prefix, uint64_t* cursor, size_t limit, std::vector<std::string>* out);
+  uint64_t lmqCount();
+  // A reader takes in what the writer has added.
+  Result<bool> refresh();
+
+  // For verification, which holds lock() around these two.
+  StoreParts& parts() { return *parts_; }
+  std::mutex& lock() { return lock_; }
+  Status boundsOf(QueueRef queue, Bounds* out);
+  Status unitsAt(QueueRef queue, int64_t from, size_t max, PlacedUnit* out, size_t* count);
+
+ private:
+  explicit Store(StoreOptions options, StoreListener listener);
+  Status start();
+
+  Status checkWritable() const;
+  Status retryDispatch();
+  // store_read.cc
+  struct Scan;
+  bool lmqIsDirectory() const { return parts_->lmq == nullptr; }
+  Status scanUnits(const ReadRequest& request, Scan& scan, Page* page);
+  Status take(const ReadRequest& request, const PlacedUnit& placed, Scan& scan, Page* page);
+  // store_sync.cc
+  void flushWork(bool requested);
+  Status syncLog();
+  Status syncDerived();
+  Status writeLmqSnapshot();
+  void fail(const Status& status);
+
+  std::unique_ptr<StoreParts> parts_;
+  StoreListener listener_;
+  RecoveryReport report_;
+  std::mutex lock_;                              // everything that an append changes
+  std::vector<std::unique_ptr<DispatchPlan>> plans_;
+  int64_t clock_ = -1;
+  int64_t lastTimestamp_ = 0;
+  RecordIdentity lastRecord_;                    // position and size only, until it is needed
+  int64_t undispatched_ = -1;                    // a record whose dispatch failed; -1: none
+  bool closed_ = false;
+
+  std::mutex syncLock_;                          // one sync at a time
+  std::atomic<int64_t> synced_{0};
+  std::atomic<bool> failed_{false};
+  Status failure_;
+  int64_t derivedSynced_ = 0;
+  int64_t derivedSyncedAt_ = 0;                  // ms
+  uint64_t physicalMemory_ = 0;
+  mutable ReadBuffer readBuffer_;
+  std::vector<PlacedUnit> unitBuffer_;
+  std::unique_ptr<Flusher> flusher_;
+};
+
+}  // namespace lmq

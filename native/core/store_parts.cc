@@ -1,0 +1,134 @@
+#include "store_parts.h"
+
+#include <algorithm>
+
+namespace lmq {
+
+namespace {
+
+constexpr uint64_t kQueueReserveStep = 64 * 1024;
+
+// The length of the files of a commit log; 0 if there is none with a byte.
+Result<uint64_t> findLogFileSize(const std::string& directory) {
+  const Result<FileInfo> info = inspect(directory);
+  if (!info.ok()) return info.status();
+  if (!(*info).exists) return uint64_t{0};
+  const Result<std::vector<DirectoryEntry>> files = list(directory);
+  if (!files.ok()) return files.status();
+  for (const DirectoryEntry& file : *files) {
+    if (!file.isDirectory && file.size > 0 && baseOfFileName(file.name) >= 0) return file.size;
+  }
+  return uint64_t{0};
+}
+
+Status decide(const char* option, uint64_t found, uint64_t given, uint64_t fallback,
+              const std::string& directory, uint64_t* size) {
+  if (found != 0 && given != 0 && found != given) {
+    return Status(Code::kConfigMismatch,
+                  std::string("The directory's files decide ") + option + ": they have " +
+                      std::to_string(found) + " bytes, not " + std::to_string(given) + ".")
+        .at(directory)
+        .offset(static_cast<int64_t>(given))
+        .limit(static_cast<int64_t>(found));
+  }
+  *size = found != 0 ? found : given != 0 ? given : fallback;
+  return {};
+}
+
+}  // namespace
+
+Status StoreParts::decideSizes() {
+  Result<uint64_t> log = findLogFileSize(dir.commitLog());
+  if (!log.ok()) return log.takeStatus();
+  Result<uint64_t> queue = ConsumeQueueTable::findFileSize(dir.consumeQueue());
+  if (!queue.ok()) return queue.takeStatus();
+  if (marker && *log == 0) log = static_cast<uint64_t>(marker->mappedFileSizeCommitLog);
+  if (marker && *queue == 0) queue = static_cast<uint64_t>(marker->mappedFileSizeConsumeQueue);
+  LMQ_TRY(decide("mappedFileSizeCommitLog", *log, options.commitLogSize,
+                 options.defaultCommitLogSize, dir.commitLog(), &commitLogSize_));
+  return decide("mappedFileSizeConsumeQueue", *queue, options.consumeQueueSize,
+                options.defaultConsumeQueueSize, dir.consumeQueue(), &consumeQueueSize_);
+}
+
+MappedFileQueue::Options StoreParts::queueOptions() const {
+  MappedFileQueue::Options queue;
+  queue.directory = dir.consumeQueue();
+  queue.workDirectory = dir.work();
+  queue.fileSize = consumeQueueSize_;
+  queue.reserveStep = std::min(kQueueReserveStep, consumeQueueSize_);
+  queue.access = options.readOnly ? Access::kReadQuietly : Access::kWrite;
+  const bool positional = options.positionalReads || (options.readOnly && isForeign());
+  queue.readMode = positional ? ReadMode::kPositional : ReadMode::kMap;
+  queue.maxOpenFiles = 2;
+  return queue;
+}
+
+Status StoreParts::prepare() {
+  Result<FileInfo> root = inspect(dir.root());
+  if (!root.ok()) return root.takeStatus();
+  if (options.readOnly && !root->exists) {
+    return Status(Code::kNotFound, "There is no such directory.").at(dir.root());
+  }
+  if (root->exists && !root->isDirectory) {
+    return Status(Code::kNotFound, "The path is not a directory.").at(dir.root());
+  }
+  const auto readMarker = [this]() -> Status {
+    Result<std::optional<Marker>> found = dir.readMarker();
+    if (!found.ok()) return found.takeStatus();
+    marker = found.take();
+    return {};
+  };
+  const auto isRocketMq = [this]() -> Result<bool> {
+    for (const std::string& path : {dir.commitLog(), dir.consumeQueue(), dir.checkpointPath()}) {
+      const Result<FileInfo> info = inspect(path);
+      if (!info.ok()) return info.status();
+      if ((*info).exists) return true;
+    }
+    return false;
+  };
+  LMQ_TRY(readMarker());
+  if (!options.readOnly) {
+    const Result<bool> foreign = isRocketMq();
+    if (!foreign.ok()) return foreign.status();
+    if (isForeign() && *foreign && !options.adopt) {
+      return Status(Code::kForeignDirectory, "lmq-store did not make this directory.").at(dir.root());
+    }
+    LMQ_TRY(makeDirectories(dir.root()));
+    LMQ_TRY(dir.lock());
+    LMQ_TRY(readMarker());  // another writer may have finished between
+  }
+  LMQ_TRY(decideSizes());
+
+  MappedFileQueue::Options files;
+  files.directory = dir.commitLog();
+  files.workDirectory = dir.work();
+  files.fileSize = commitLogSize_;
+  files.prepareAhead = options.readOnly ? 0 : options.prepareAhead;
+  files.reserveStep = std::min<uint64_t>(std::max<uint64_t>(options.prepareAhead, 1 << 20), commitLogSize_);
+  files.access = options.readOnly ? Access::kReadQuietly : Access::kWrite;
+  files.readMode = queueOptions().readMode;
+  log = std::make_unique<CommitLog>(files, &preparer);
+  LMQ_TRY(log->load());
+  queues = std::make_unique<ConsumeQueueTable>(queueOptions());
+  MappedFileQueue::Options readOnly = queueOptions();
+  readOnly.access = Access::kReadQuietly;
+  readOnly.readMode = ReadMode::kPositional;
+  lmqDirectories = std::make_unique<ConsumeQueueTable>(readOnly);
+  if (!(options.readOnly && isForeign())) {
+    LmqIndex::Options index;
+    index.directory = dir.lmq();
+    index.workDirectory = dir.work();
+    index.access = files.access;
+    index.readMode = files.readMode;
+    lmq = std::make_unique<LmqIndex>(index, &preparer);
+  }
+  Result<LmqState> facts = LmqState::load(dir.state(), files.access);
+  if (!facts.ok()) return facts.takeStatus();
+  state = facts.take();
+  Result<std::optional<OwnCheckpoint>> own = dir.readOwnCheckpoint();
+  if (!own.ok()) return own.takeStatus();
+  checkpoint = own->value_or(OwnCheckpoint{});
+  return {};
+}
+
+}  // namespace lmq

@@ -1,0 +1,50 @@
+// The rooms of an open store, and how they are made from its directory.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "commit_log.h"
+#include "consume_queue_table.h"
+#include "lmq_index.h"
+#include "lmq_state.h"
+#include "preparer.h"
+#include "store_dir.h"
+#include "store_options.h"
+
+namespace lmq {
+
+struct StoreParts {
+  StoreOptions options;
+  StoreDir dir;
+  std::optional<Marker> marker;
+  Preparer preparer;                        // outlives the files that use it
+  std::unique_ptr<CommitLog> log;
+  std::unique_ptr<ConsumeQueueTable> queues;
+  // Light queues as RocketMQ keeps them, consumequeue/%LMQ%…/0: read by a reader of a foreign
+  // directory, and imported when a directory is adopted.
+  std::unique_ptr<ConsumeQueueTable> lmqDirectories;
+  std::unique_ptr<LmqIndex> lmq;            // null in a reader of a foreign directory
+  bool lmqInMemory = false;                 // a reader had to build the index by itself
+  int quietRefreshes = 0;                   // a reader's, since the log last grew
+  LmqState state;
+  OwnCheckpoint checkpoint;
+
+  explicit StoreParts(StoreOptions given)
+      : options(std::move(given)), dir(options.path) {}
+
+  bool isForeign() const { return !marker.has_value(); }
+
+  // Looks at the directory, takes the lock (a writer), decides sizes, lists the files. Changes
+  // nothing but an empty or missing root directory. Refusals: kNotFound, kForeignDirectory, kLocked,
+  // kVersion, kConfigMismatch, kFileSize.
+  Status prepare();
+  MappedFileQueue::Options queueOptions() const;
+
+ private:
+  Status decideSizes();
+  uint64_t commitLogSize_ = 0;
+  uint64_t consumeQueueSize_ = 0;
+};
+
+}  // namespace lmq

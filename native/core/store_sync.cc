@@ -1,0 +1,159 @@
+// What is on the device: the log at once for puts and every flush interval, queues and index every
+// minute or 64 MiB of log (design "Files and durability").
+#include <algorithm>
+
+#include "recovery.h"
+#include "store.h"
+
+namespace lmq {
+
+namespace {
+
+// The light-queue table is written once the entries since its last snapshot pass this, or a quarter
+// of its queues.
+constexpr uint64_t kSnapshotEntries = 1'000'000;
+
+}  // namespace
+
+void Store::fail(const Status& status) {
+  const Status::Facts& cause = status.facts();
+  Status failure = Status(Code::kSyncFailed, "A sync failed: " + cause.message).at(cause.path);
+  {
+    const std::lock_guard<std::mutex> guard(lock_);
+    if (failed_.load(std::memory_order_relaxed)) return;
+    failure_ = failure;
+    failed_.store(true, std::memory_order_release);
+  }
+  if (listener_.syncFailed) listener_.syncFailed(failure);
+}
+
+void Store::flushWork(bool) {
+  const std::lock_guard<std::mutex> guard(syncLock_);
+  if (failed_.load(std::memory_order_acquire)) return;
+  Status status = syncLog();
+  const bool due = logEnd() - derivedSynced_ >= kDerivedBytes ||
+                   wallClockMillis() - derivedSyncedAt_ >= parts_->options.derivedInterval;
+  if (status.ok() && due) status = syncDerived();
+  if (!status.ok()) fail(status);
+}
+
+Status Store::syncLog() {
+  const int64_t from = syncedPosition();
+  const int64_t to = logEnd();
+  if (to > from) {
+    LMQ_TRY(parts_->log->files().sync(static_cast<uint64_t>(from), static_cast<uint64_t>(to)));
+    parts_->checkpoint.logSynced = to;
+    LMQ_TRY(parts_->dir.writeOwnCheckpoint(&parts_->checkpoint));
+    synced_.store(to, std::memory_order_release);
+  }
+  if (listener_.synced) listener_.synced(to);
+  return {};
+}
+
+Status Store::syncDerived() {
+  struct Dirty {
+    ConsumeQueue* queue;
+    int64_t to;
+  };
+  std::vector<Dirty> dirty;
+  int64_t position = 0;
+  uint64_t entries = 0;
+  int64_t timestamp = 0;
+  int64_t lastPosition = 0;
+  {
+    const std::lock_guard<std::mutex> guard(lock_);
+    if (undispatched_ >= 0) return {};  // a record waits for its dispatch: not yet
+    position = logEnd();
+    entries = parts_->lmq->entryCount();
+    timestamp = lastTimestamp_;
+    lastPosition = lastRecord_.physicalOffset;
+    for (const auto& queue : parts_->queues->all()) {
+      if (queue->isDirty(queue->maxOffset())) dirty.push_back({queue.get(), queue->maxOffset()});
+    }
+  }
+  if (position > derivedSynced_) {
+    LMQ_TRY(syncLog());  // queues never get ahead of the log
+    for (const Dirty& one : dirty) LMQ_TRY(one.queue->sync(one.to));
+    LMQ_TRY(parts_->lmq->sync(entries));
+    OwnCheckpoint& own = parts_->checkpoint;
+    own.derivedSynced = position;
+    own.lmqEntries = entries;
+    own.lastTimestamp = timestamp;
+    LMQ_TRY(parts_->dir.writeOwnCheckpoint(&own));
+    LMQ_TRY(parts_->dir.syncOwnCheckpoint());
+    BrokerCheckpoint broker;
+    broker.physicMsgTimestamp = broker.logicsMsgTimestamp = timestamp;
+    broker.confirmPhyOffset = broker.logicsPhysicalOffset = std::max<int64_t>(lastPosition, 0);
+    LMQ_TRY(parts_->dir.writeBrokerCheckpoint(broker));
+    derivedSynced_ = position;
+    const uint64_t pending = parts_->lmq->entriesSinceSnapshot();
+    if (pending > std::max(kSnapshotEntries, parts_->lmq->queueCount() / 4)) {
+      LMQ_TRY(writeLmqSnapshot());
+    }
+  }
+  derivedSyncedAt_ = wallClockMillis();
+  return {};
+}
+
+Status Store::writeLmqSnapshot() {
+  RecordIdentity last;
+  int64_t position = 0;
+  {
+    const std::lock_guard<std::mutex> guard(lock_);
+    position = logEnd();
+    last = lastRecord_;
+  }
+  if (last.physicalOffset >= 0 && last.crc == 0) {
+    Result<RecordIdentity> found = identify(*parts_, last.physicalOffset);
+    if (!found.ok()) return found.takeStatus();
+    last = *found;
+  }
+  return parts_->lmq->writeSnapshot(position, last, [this](const std::function<void()>& piece) {
+    const std::lock_guard<std::mutex> guard(lock_);
+    piece();
+  });
+}
+
+Status Store::flush() {
+  LMQ_TRY(checkWritable());
+  const std::lock_guard<std::mutex> guard(syncLock_);
+  Status status = syncLog();
+  if (status.ok()) status = syncDerived();
+  if (!status.ok()) fail(status);
+  return status;
+}
+
+Status Store::close() {
+  {
+    const std::lock_guard<std::mutex> guard(lock_);
+    if (closed_) return {};
+    closed_ = true;
+  }
+  if (flusher_) flusher_->stop();
+  const std::lock_guard<std::mutex> guard(syncLock_);
+  if (parts_->options.readOnly) return {};
+  if (failed_.load(std::memory_order_acquire)) return failure_;
+  const auto finish = [this]() -> Status {
+    if (undispatched_ >= 0) LMQ_TRY(retryDispatch());
+    LMQ_TRY(syncLog());
+    LMQ_TRY(syncDerived());
+    LMQ_TRY(writeLmqSnapshot());
+    OwnCheckpoint& own = parts_->checkpoint;
+    own.clean = true;
+    own.logEnd = own.logSynced = own.derivedSynced = logEnd();
+    own.lmqEntries = parts_->lmq->entryCount();
+    own.lastTimestamp = lastTimestamp_;
+    Result<RecordIdentity> last = RecordIdentity{};
+    if (lastRecord_.physicalOffset >= 0) last = identify(*parts_, lastRecord_.physicalOffset);
+    if (!last.ok()) return last.takeStatus();
+    own.last = *last;
+    LMQ_TRY(parts_->dir.writeOwnCheckpoint(&own));
+    LMQ_TRY(parts_->dir.syncOwnCheckpoint());
+    return parts_->dir.removeAbort();
+  };
+  Status status = finish();
+  if (!status.ok()) fail(status);
+  return status;
+}
+
+}  // namespace lmq

@@ -1,0 +1,56 @@
+// Verification: every record of the log, then every unit and entry against its record. In steps, so
+// that a caller can show progress, stop, and keep using the store.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "commit_log_scan.h"
+#include "store.h"
+
+namespace lmq {
+
+class StoreVerify {
+ public:
+  explicit StoreVerify(Store& store);
+
+  struct Fault {
+    Code code;
+    std::string message;
+    std::string path;
+    int64_t offset;
+  };
+  struct Progress {
+    bool done = false;
+    int64_t position = 0;   // bytes of log and queues looked at, of `total`
+    int64_t total = 0;
+    int64_t records = 0;
+    int64_t units = 0;
+    std::vector<Fault> faults;  // found in this step
+  };
+  // Looks at some megabytes. A Status is a failure to read at all; damage is a fault.
+  Status step(Progress* progress);
+
+ private:
+  Status stepLog(Progress* progress);
+  Status stepQueue(Progress* progress);
+  void checkUnit(Store::QueueRef queue, const std::string& name, int32_t queueId,
+                 const PlacedUnit& placed, Progress* progress);
+  uint64_t queueCount(bool lmq) const;
+
+  Store& store_;
+  CommitLogScan log_;
+  CommitLogScan lookup_;
+  int64_t logMin_;
+  int64_t logEnd_;
+  bool damagedBefore_ = false;   // one fault for a stretch of damage
+  bool inLog_ = true;
+  bool lmq_ = false;
+  uint64_t queue_ = 0;
+  int64_t offset_ = -1;
+  int64_t records_ = 0;
+  int64_t units_ = 0;
+};
+
+}  // namespace lmq
