@@ -43,7 +43,7 @@ export class Appender {
     this.#topics = new Topics(native, config.topicLength);
     this.#plans = new Plans(native);
     this.#arranger = new Arranger(config, this.#plans);
-    this.#plainLists = config.enableLmq && config.propertyOrder === 'given';
+    this.#plainLists = config.lightQueues && config.propertyOrder === 'given';
   }
 
   append(message: Message, into: AppendResult | undefined): AppendResult {

@@ -49,9 +49,9 @@ export class Arranger {
     names: readonly string[] | undefined,
     queued: boolean,
   ): Arranged {
-    const { enableLmq, propertyOrder } = this.#config;
-    if (names !== undefined && !enableLmq) {
-      throw rangeMistake(CODE, 'lmq needs a store with enableLmq.');
+    const { lightQueues, propertyOrder } = this.#config;
+    if (names !== undefined && !lightQueues) {
+      throw rangeMistake(CODE, 'lmq needs a store with enableLmq and enableMultiDispatch.');
     }
     const raw = message.rawProperties !== undefined;
     const text = raw ? this.#given(message) : written.text;
@@ -67,13 +67,13 @@ export class Arranger {
     if (names === undefined && (list === undefined || isBlank(list))) {
       return { head: text, tail: '', count, plan: undefined };
     }
-    if (enableLmq && queued && propertyOrder === 'rocketmq') {
+    if (lightQueues && queued && propertyOrder === 'rocketmq') {
       if (!raw) refuseSeparators(message, text, count);
       return this.#inBrokerOrder(text, names, list);
     }
     // What came as an offset is no offset of this store: rebuilding queues must not take it for one.
     const head = terminated(cutProperty(text, DISPATCH_OFFSETS));
-    if (enableLmq && queued) {
+    if (lightQueues && queued) {
       return { head, tail: '', count, plan: this.#plan(names, list, false) };
     }
     if (names === undefined) return { head, tail: '', count, plan: undefined };

@@ -1,7 +1,8 @@
 /** Options as callers give them, made into what the store and native work with. */
+
+import { resolve } from 'node:path';
 import { rangeMistake, typeMistake } from './errors.ts';
 import { type Host, parseHost } from './host.ts';
-import { resolve } from 'node:path';
 import type { NativeOptions } from './native.ts';
 import { OPTIONS, type OptionInput, type OptionValues, optionValues } from './options.ts';
 
@@ -12,6 +13,8 @@ export interface MessageStoreOptions extends OptionInput {
 
 export interface Config extends Omit<OptionValues, 'storeHost'> {
   readonly storeHost: Host;
+  /** Light queues are served. */
+  readonly lightQueues: boolean;
   readonly native: NativeOptions;
 }
 
@@ -26,7 +29,8 @@ export function resolveConfig(given: string | MessageStoreOptions, readOnly: boo
   const values = optionValues(options);
   const storeHost = parseHost(values.storeHost, 'storeHost', CODE);
   const native = nativeOptions(resolve(path), readOnly, options, values, storeHost);
-  return Object.freeze({ ...values, storeHost, native });
+  const lightQueues = values.enableLmq && values.enableMultiDispatch;
+  return Object.freeze({ ...values, storeHost, lightQueues, native });
 }
 
 function nativeOptions(
@@ -86,5 +90,7 @@ function delays(levels: string): number[] {
   return levels
     .trim()
     .split(/ +/)
-    .map((level) => Number.parseInt(level, 10) * MILLISECONDS[level.at(-1) as 's' | 'm' | 'h' | 'd']);
+    .map(
+      (level) => Number.parseInt(level, 10) * MILLISECONDS[level.at(-1) as 's' | 'm' | 'h' | 'd'],
+    );
 }

@@ -2,7 +2,7 @@
  * Failures. A mistake in an argument is a TypeError or RangeError, everything else a StoreError; all
  * of them carry a stable `code`, a `hint`, and facts where there are any.
  */
-import type { NativeFacts } from './native.ts';
+import type { NativeFacts } from './native-values.ts';
 
 /** Every code there is. Native defines the set; a test holds this union to it. */
 export const storeErrorCodes = [
@@ -76,7 +76,7 @@ export class StoreError extends Error implements StoreFailure {
   }
 
   static {
-    this.prototype.name = 'StoreError';
+    StoreError.prototype.name = 'StoreError';
   }
 }
 

@@ -45,6 +45,8 @@ function groups(text: string): number[] {
 }
 
 function v6Literal(address: Uint8Array): string {
-  const hex = Buffer.from(address).toString('hex').replace(/(....)(?=.)/g, '$1:');
+  const hex = Buffer.from(address)
+    .toString('hex')
+    .replace(/(....)(?=.)/g, '$1:');
   return new URL(`http://[${hex}]`).hostname;
 }

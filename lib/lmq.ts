@@ -87,6 +87,7 @@ export function splitList(list: string): string[] {
 
 /** Java's notion of a blank text: its white space only (without no-break spaces). */
 export function isBlank(text: string): boolean {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: some of them are white space to Java
   return /^[\t-\r\x1c-\x20\u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]*$/.test(text);
 }
 

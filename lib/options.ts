@@ -99,8 +99,8 @@ export const OPTIONS = {
 
   // Light queues.
 
+  /** Both must be on for light queues to be served. */
   enableLmq: flag(true),
-  /** Off: light-queue offsets are given out and stored, but no light queue is built. */
   enableMultiDispatch: flag(true),
   /** How many light queues there may be; 0: no limit. */
   maxLmqConsumeQueueNum: integer(0, 0, INT_MAX),
@@ -167,7 +167,6 @@ export function optionValues(given: Readonly<Record<string, unknown>>): OptionVa
     const value = given[name];
     if (value === undefined) return [name, option.initial];
     const message = `${name} must be ${option.rule}.`;
-    // biome-ignore lint/suspicious/useValidTypeof: the type's name comes from the table
     if (typeof value !== option.type) throw typeMistake(code, message);
     if (!option.accepts(value)) throw rangeMistake(code, message);
     return [name, value];

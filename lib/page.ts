@@ -1,5 +1,5 @@
 /** Reading: native copies a page's records into a buffer that is used again, and lists their fields. */
-import { failureOf, type StoreFailure } from './errors.ts';
+import { failureOf } from './errors.ts';
 import {
   addon,
   FIELDS,
@@ -121,17 +121,15 @@ export class Pages {
     return { minOffset: this.#number(OUT_MIN_OFFSET), maxOffset: this.#number(OUT_MAX_OFFSET) };
   }
 
-  /** Calls native with the buffer, and once more if it is too small. */
+  /** Calls native with the buffer, and again with a larger one as long as it is too small. */
   #fill(read: (page: Buffer) => void): Buffer {
-    read(this.#page);
-    this.#refuse();
-    if (this.#number(OUT_READ_STATUS) !== READ_PAGE_TOO_SMALL) return this.#page;
-    const needed = this.#number(OUT_BYTES);
-    const page = Buffer.allocUnsafeSlow(2 ** Math.ceil(Math.log2(needed)));
-    if (page.length <= KEPT) this.#page = page;
-    read(page);
-    this.#refuse();
-    return page;
+    for (let page = this.#page; ; ) {
+      read(page);
+      this.#refuse();
+      if (this.#number(OUT_READ_STATUS) !== READ_PAGE_TOO_SMALL) return page;
+      page = Buffer.allocUnsafeSlow(2 ** Math.ceil(Math.log2(this.#number(OUT_BYTES))));
+      if (page.length <= KEPT) this.#page = page;
+    }
   }
 
   #messages(page: Buffer): StoredMessage[] {
@@ -156,11 +154,7 @@ export class Pages {
   }
 
   #refuse(): void {
-    if (this.#number(OUT_STATUS) !== 0) throw this.#failure();
-  }
-
-  #failure(): StoreFailure {
-    return failureOf(this.#native.lastError());
+    if (this.#number(OUT_STATUS) !== 0) throw failureOf(this.#native.lastError());
   }
 
   #number(at: number): number {

@@ -85,23 +85,28 @@ function same(a: readonly string[], b: readonly string[]): boolean {
   return true;
 }
 
-/** Of some characters of each name: names that differ in none of them share a set, which only costs time. */
+/**
+ * Of a few names' few characters, since names are compared anyway: lists that differ in none of these
+ * share a set, which only costs time.
+ */
 function hashOf(names: readonly string[]): number {
-  let hash = names.length;
-  for (let n = 0; n < names.length; n++) {
-    const name = names[n];
-    if (typeof name !== 'string') {
-      throw typeMistake('STORE_INVALID_LMQ_NAME', 'lmq must be an array of strings.');
-    }
-    const end = name.length;
-    const tail = end > 4 ? end - 4 : 0;
-    hash = Math.imul(hash ^ end, 0x85ebca6b);
-    for (let i = tail; i < end; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193);
-    for (let i = 0; i < tail; i += 1 + (end >> 3)) {
-      hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193);
-    }
-  }
+  const { length } = names;
+  const step = 1 + ((length - 1) >> 2);
+  let hash = mixed(length, names[length - 1]);
+  for (let i = 0; i < length - 1; i += step) hash = mixed(hash, names[i]);
   return hash ^ (hash >>> 15);
+}
+
+function mixed(hash: number, name: unknown): number {
+  if (typeof name !== 'string') {
+    throw typeMistake('STORE_INVALID_LMQ_NAME', 'lmq must be an array of strings.');
+  }
+  const { length } = name;
+  let mix = Math.imul(hash ^ length, 0x85ebca6b);
+  for (let i = length > 3 ? length - 4 : 0; i < length; i++) {
+    mix = Math.imul(mix ^ name.charCodeAt(i), 0x01000193);
+  }
+  return Math.imul(mix ^ name.charCodeAt(length >> 1), 0x9e3779b1);
 }
 
 /** The names of a message's `lmq`; undefined if there are none. */

@@ -15,6 +15,8 @@ export const UNIQUE_KEY = 'UNIQ_KEY';
 export const CRC = '__CRC32#';
 
 const CODE = 'STORE_INVALID_PROPERTY';
+/** Free inside for-in, where Object.hasOwn is not. */
+const hasOwn = Object.prototype.hasOwnProperty;
 
 /** A message's properties in stored form. */
 export interface Written {
@@ -45,7 +47,7 @@ export class PropertyWriter implements Written {
       // Most messages have tags or keys at most.
     } else if (isObject(properties)) {
       for (const name in properties) {
-        if (!Object.hasOwn(properties, name)) continue;
+        if (!hasOwn.call(properties, name)) continue;
         const value = properties[name];
         text += entry(name, value, message);
         if (name === DISPATCH) list = value;
@@ -78,7 +80,8 @@ export class PropertyWriter implements Written {
 
 /** Refuses separators inside names and values, which a count betrays; says where one is, if it can. */
 export function refuseSeparators(message: Message, text: string, count: number): void {
-  if (text.split(NAME_END).length - 1 === count && text.split(VALUE_END).length - 1 === count) return;
+  const occurrences = [NAME_END, VALUE_END].map((mark) => text.split(mark).length - 1);
+  if (occurrences.every((number) => number === count)) return;
   const { properties = {}, keys, tags } = message;
   const pairs = isObject(properties) ? Object.entries(properties) : toMap(properties);
   const parts = [...pairs, ['keys', String(keys ?? '')], ['tags', tags ?? '']];
@@ -126,7 +129,7 @@ function toMap(properties: Iterable<readonly [string, string]>): ReadonlyMap<str
   return map;
 }
 
-function entry(name: string, value: string, message: Message): string {
+function entry(name: string, value: string | undefined, message: Message): string {
   if (
     typeof name !== 'string' ||
     typeof value !== 'string' ||
@@ -159,9 +162,10 @@ function keyText(keys: string | readonly string[]): string {
     if (keys === '') throw rangeMistake(CODE, 'keys must not be empty; leave it out.');
     return keys;
   }
-  if (!Array.isArray(keys)) throw typeMistake(CODE, 'keys must be a string or an array of strings.');
+  if (!Array.isArray(keys) || keys.some((key) => typeof key !== 'string')) {
+    throw typeMistake(CODE, 'keys must be a string or an array of strings.');
+  }
   for (const key of keys) {
-    if (typeof key !== 'string') throw typeMistake(CODE, 'keys must be strings.');
     if (key === '' || key.includes(' ')) {
       throw rangeMistake(CODE, `${JSON.stringify(key)} is no key: a space separates keys.`);
     }

@@ -39,7 +39,10 @@ export function cutProperty(text: string, name: string): string {
  * Takes an incoming checksum out. A store that writes checksums drops every one of them, as a broker
  * does; one that does not drops only what readers would take for the record's own.
  */
-export function cutChecksum(properties: string | Uint8Array, written: boolean): string | Uint8Array {
+export function cutChecksum(
+  properties: string | Uint8Array,
+  written: boolean,
+): string | Uint8Array {
   if (typeof properties !== 'string') {
     const text = Buffer.from(properties).toString('latin1');
     const cut = cutChecksum(text, written);

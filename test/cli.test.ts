@@ -1,5 +1,5 @@
 // What each command of the command line shows.
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { MessageStore } from '../lib/index.ts';
@@ -82,16 +82,15 @@ describe('inspect', () => {
 
   it('shows the files of a directory that cannot be opened, and says why it cannot', () => {
     const dir = copyOf(whole);
-    const marker = path.join(dir, 'lmq-store.json');
-    const { format, ...rest } = JSON.parse(readFileSync(marker, 'utf8'));
-    writeFileSync(marker, JSON.stringify({ format: format + 1, ...rest }));
+    renameSync(logFile(dir), logFile(dir).replace(/0$/, '1'));
+    expect(json('queues', dir)).toMatchObject({ code: 1, values: [{ error: expect.anything() }] });
     const { code, values } = json('inspect', dir);
     expect(code).toBe(1);
-    expect(values[0].error).toMatchObject({ code: 'STORE_VERSION' });
+    expect(values[0].error).toMatchObject({ code: 'STORE_FILE_SIZE' });
     expect(values[0].files.length).toBeGreaterThan(3);
     const text = run('inspect', dir);
     expect(text.code).toBe(1);
-    expect(text.out).toMatch(/refused +STORE_VERSION: /);
+    expect(text.out).toMatch(/refused +STORE_FILE_SIZE: /);
   });
 
   it('passes stray files, and reads queue files of any size', async () => {

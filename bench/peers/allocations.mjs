@@ -1,27 +1,18 @@
 // What one append takes from the heaps.
 
 import { MessageStore } from '../../dist/index.js';
-import {
-  body,
-  check,
-  keys,
-  lightQueueLists,
-  QUEUES,
-  storedProperties,
-  TOPIC,
-} from '../workload.mjs';
+import { body, check, keys, lightQueueLists, QUEUES, TOPIC } from '../workload.mjs';
 import { heapPerCall, nativeAllocationsPerCall } from './counted.mjs';
 import { messages } from './ours.mjs';
 
 /** Results are kept here, so that making them cannot be optimised away. */
 let last;
 
-/** Messages whose properties are stored as given: no property string has to be made. */
-function plain(light) {
+/** Messages without properties: no property string has to be made. */
+function bare(light) {
   const lists = lightQueueLists(light);
-  const rawProperties = storedProperties(keys[0]);
   return Array.from({ length: QUEUES }, (_, queueId) => {
-    const message = { topic: TOPIC, queueId, body, rawProperties };
+    const message = { topic: TOPIC, queueId, body };
     return light === 0 ? message : { ...message, lmq: lists[queueId] };
   });
 }
@@ -30,14 +21,14 @@ async function append({ directory, light, appends }) {
   const store = await MessageStore.open(directory);
   const make = messages(light);
   const made = keys.map((_, i) => make(i));
-  const raw = plain(light);
-  const into = store.append(raw[0]);
+  const ready = bare(light);
+  const into = store.append(ready[0]);
 
   const append = (i) => {
-    last = store.append(raw[i % QUEUES]);
+    last = store.append(ready[i % QUEUES]);
   };
   const appendReusing = (i) => {
-    last = store.append(raw[i % QUEUES], into);
+    last = store.append(ready[i % QUEUES], into);
   };
   const appendMade = (i) => {
     last = store.append(made[i % made.length]);

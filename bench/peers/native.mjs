@@ -15,8 +15,8 @@ import {
 } from '../workload.mjs';
 import { checkWritten } from './ours.mjs';
 
-/** A store in its default configuration and the native store that it opened. */
-export async function openBoth(directory) {
+/** A store and the native store that it opened. */
+export async function openBoth(pathOrOptions) {
   const { openStore } = addon;
   let native;
   addon.openStore = async (...args) => {
@@ -24,7 +24,7 @@ export async function openBoth(directory) {
     return native;
   };
   try {
-    return { store: await MessageStore.open(directory), native };
+    return { store: await MessageStore.open(pathOrOptions), native };
   } finally {
     addon.openStore = openStore;
   }
@@ -51,7 +51,7 @@ async function appendByHandle(args) {
     for (let i = 0; i < args.messages; i++) {
       const queue = i % QUEUES;
       const text = properties[i % properties.length];
-      native.append(topic, queue, body, -1, text, STORED_PROPERTIES, slots[queue], 0);
+      native.append(topic, queue, body, -1, text, STORED_PROPERTIES, slots[queue], NaN);
       check(out[OUT_STATUS] === 0, 'append by handle');
     }
   });

@@ -2,8 +2,10 @@
 // the details of one where it cannot.
 
 import { MessageStore } from '../../dist/index.js';
-import { body, lightQueueLists, QUEUES, random, TOPIC } from '../workload.mjs';
+import { FIELDS, OUT_COUNT } from '../../dist/native.js';
+import { body, check, lightQueueLists, QUEUES, random, TOPIC } from '../workload.mjs';
 import { nativeAllocationsPerCall } from './counted.mjs';
+import { openBoth } from './native.mjs';
 import { messages } from './ours.mjs';
 
 const LIGHT = 16;
@@ -48,26 +50,36 @@ async function topicKeys({ directory, count }) {
   return { value, details };
 }
 
-/** Records read from a file that is not mapped, below and above the cap of the buffer that is kept. */
+/**
+ * Records read from a file that is not mapped, below and above the cap of the buffer that is kept; by
+ * the native call into a page that is used again, because a page for each read is an allocation too.
+ */
 async function checkBuffer({ directory, count }) {
   const cap = 64 * 1024;
-  const store = await MessageStore.open({
+  const { store, native } = await openBoth({
     path: directory,
     readMode: 'pread',
     maxCheckMessageReuseBufferSize: cap,
   });
   const message = messages(0);
-  for (let i = 0; i < SOME; i++) store.append({ ...message(i), queueId: 0 });
   const large = Buffer.alloc(2 * cap, body);
-  for (let i = 0; i < SOME; i++) store.append({ ...message(i), queueId: 1, body: large });
-  const one = { maxMessages: 1 };
-  const read = (queueId) => {
-    const queue = store.queue(TOPIC, queueId);
-    return (i) => queue.read(i % SOME, one);
+  for (let i = 0; i < SOME; i++) {
+    store.append({ ...message(i), queueId: 0 });
+    store.append({ ...message(i), queueId: 1, body: large });
+  }
+  const page = Buffer.alloc(4 * cap);
+  const fields = new Float64Array(FIELDS);
+  const reader = (queueId) => {
+    const queue = native.findQueue(TOPIC, queueId);
+    return (i) => {
+      native.read(false, queue, i % SOME, 1, page.length, '', true, false, page, fields);
+      check(native.out[OUT_COUNT] === 1, 'native read');
+    };
   };
-  for (let i = 0; i < SOME; i++) read(0)(i);
-  const value = nativeAllocationsPerCall(count, read(0));
-  const details = { 'above the cap': nativeAllocationsPerCall(SOME, read(1)) };
+  const [read, readLarge] = [reader(0), reader(1)];
+  read(0);
+  const value = nativeAllocationsPerCall(count, read);
+  const details = { 'above the cap': nativeAllocationsPerCall(SOME, readLarge) };
   await store.close();
   return { value, details };
 }

@@ -11,6 +11,7 @@ const require = createRequire(import.meta.url);
 
 export function installPeers() {
   if (!upToDate()) {
+    console.error('Installing what the benchmark needs.');
     // Only one of the packages has to be compiled, and that is done below with the headers of this Node.
     run('npm', ['ci', '--prefix', bench, '--ignore-scripts', '--no-audit', '--no-fund'], bench);
   }
@@ -26,10 +27,11 @@ function upToDate() {
   const installed = join(bench, 'node_modules/.package-lock.json');
   if (!existsSync(installed)) return false;
   const there = read('node_modules/.package-lock.json');
-  return Object.entries(read('package-lock.json')).every(
-    ([path, { version, optional }]) =>
-      path === '' || (optional && !there[path]) || there[path]?.version === version,
-  );
+  return Object.entries(read('package-lock.json')).every(([path, { version, optional }]) => {
+    if (path === '') return true;
+    if (!existsSync(join(bench, path, 'package.json'))) return optional;
+    return there[path]?.version === version;
+  });
 }
 
 /** In a process of its own: an addon of another Node version must not stay loaded here. */
@@ -54,7 +56,11 @@ function localHeaders() {
   return version === process.versions.node ? [`--nodedir=${prefix}`] : [];
 }
 
+/** What it prints is shown only if it fails: a compiler says much. */
 function run(command, args, cwd) {
-  const { status, error } = spawnSync(command, args, { cwd, stdio: ['ignore', 2, 2] });
-  if (status !== 0) throw error ?? new Error(`${command} ${args[0]} ended with ${status}`);
+  const options = { cwd, stdio: ['ignore', 'pipe', 'pipe'], encoding: 'utf8', maxBuffer: 2 ** 28 };
+  const { status, error, stdout, stderr } = spawnSync(command, args, options);
+  if (status === 0) return;
+  process.stderr.write(`${stdout ?? ''}${stderr ?? ''}`);
+  throw error ?? new Error(`${command} ${args[0]} ended with ${status}`);
 }

@@ -3,6 +3,7 @@ import { readSync, writeSync } from 'node:fs';
 import { MessageStore } from '../index.ts';
 import { ACKNOWLEDGEMENTS, CREDIT, END, type Job } from './demo-job.ts';
 import { openSource } from './demo-source.ts';
+import { printError } from './errors.ts';
 
 const job = JSON.parse(process.argv[2]!) as Job;
 const credits = Buffer.alloc(64);
@@ -20,16 +21,22 @@ function send(line: string): void {
   for (let at = 0; at < data.length; ) at += writeSync(ACKNOWLEDGEMENTS, data, at);
 }
 
-const source = await openSource(job);
-const store = await MessageStore.open(job.dir);
-let allowed = job.first;
-for (let index = job.first; index < job.end; index++) {
-  const message = source.message(index);
-  while (index >= allowed) allowed += takeCredit();
-  const begin = performance.now();
-  const { physicalOffset, queueOffset, lmqOffsets } = store.append(message);
-  const ns = Math.round((performance.now() - begin) * 1e6);
-  send(`${index} ${physicalOffset} ${queueOffset} ${ns} ${lmqOffsets.join(',')}\n`);
+try {
+  const source = await openSource(job);
+  const store = await MessageStore.open(job.dir);
+  let allowed = job.first;
+  for (let index = job.first; index < job.end; index++) {
+    const message = source.message(index);
+    while (index >= allowed) allowed += takeCredit();
+    const begin = performance.now();
+    const { physicalOffset, queueOffset, lmqOffsets } = store.append(message);
+    const ns = Math.round((performance.now() - begin) * 1e6);
+    send(`${index} ${physicalOffset} ${queueOffset} ${ns} ${lmqOffsets.join(',')}\n`);
+  }
+  send(END);
+  await store.close();
+  await source.close();
+} catch (error) {
+  await printError(error, false);
+  process.exitCode = 1;
 }
-send(END);
-await store.close();

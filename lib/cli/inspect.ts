@@ -4,6 +4,7 @@ import { MessageStore, type StoreReader } from '../index.ts';
 import { addon } from '../native.ts';
 import { describe, errorLine, type Shown } from './errors.ts';
 import { bytes, count, DONE, plural, print, printable, printJson, style, WRONG } from './output.ts';
+import { lightQueueNames } from './queue-names.ts';
 
 /** What the addon sees without opening anything. */
 interface Found {
@@ -39,6 +40,12 @@ function lastHasCrc(reader: StoreReader): boolean | null {
   return last ? Buffer.from(last.rawProperties).includes('__CRC32#\u0001') : null;
 }
 
+function countLightQueues(reader: StoreReader): number {
+  let count = 0;
+  for (const _ of lightQueueNames(reader)) count++;
+  return count;
+}
+
 function lookAt(dir: string): Found {
   try {
     const found = addon.inspect(dir) as unknown as Found;
@@ -53,13 +60,12 @@ async function contentOf(dir: string): Promise<Content | { error: Shown }> {
   try {
     const reader = await MessageStore.openReader(dir);
     try {
-      const { logMin, logEnd, topicQueues, lightQueues } = reader.metrics();
-      const { notes } = reader.recovery;
+      const { logMin, logEnd, notes } = reader.recovery;
       return {
         log: { min: logMin, end: logEnd },
         crc: lastHasCrc(reader),
-        topicQueues,
-        lightQueues,
+        topicQueues: reader.queues().length,
+        lightQueues: countLightQueues(reader),
         notes: [...notes],
       };
     } finally {
@@ -85,7 +91,7 @@ function stateText({ abort, lockHeld }: Found): string {
 
 async function printText(found: Found, content: Content | { error: Shown }): Promise<void> {
   const row = (name: string, value: string) =>
-    print(`${style('bold', name.padEnd(14))}${printable(value)}`);
+    print(`${style('bold', name.padEnd(16))}${printable(value)}`);
   await row('directory', found.path);
   await row('state', stateText(found));
   if ('error' in content) {
@@ -100,7 +106,7 @@ async function printText(found: Found, content: Content | { error: Shown }): Pro
   }
   await row('marker', fieldsText(found.marker));
   await row('checkpoint', fieldsText(found.checkpoint));
-  await row('own checkpoint', ` ${fieldsText(found.ownCheckpoint)}`);
+  await row('own checkpoint', fieldsText(found.ownCheckpoint));
   const total = found.files.reduce((sum, { size }) => sum + size, 0);
   await row('files', `${plural(found.files.length, 'file')}, ${bytes(total)}`);
   const width = Math.max(0, ...found.files.map(({ size }) => String(size).length));

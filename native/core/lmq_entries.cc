@@ -27,7 +27,9 @@ uint64_t smallestTerm(uint64_t value) {
 }  // namespace
 
 LmqEntries::LmqEntries(MappedFileQueue::Options files, bool inMemory, Preparer* preparer)
-    : inMemory_(inMemory), files_(std::move(files), inMemory ? nullptr : preparer) {}
+    : inMemory_(inMemory),
+      maps_(!inMemory && files.readMode == ReadMode::kMap),
+      files_(std::move(files), inMemory ? nullptr : preparer) {}
 
 Status LmqEntries::load() {
   count_ = 0;
@@ -118,33 +120,35 @@ void LmqEntries::linkSkip(uint64_t before, uint64_t newest, uint64_t jump, LmqEn
   if (read(entry->queue, jump - 1, newest - 1, &target).ok()) entry->skip = target.skip;
 }
 
-Result<const MappedFile*> LmqEntries::fileOf(uint64_t base) const {
-  std::shared_ptr<const MappedFile>& cached = cached_[base / LmqEntry::kFileSize % kCached];
-  if (cached == nullptr || cached->base() != base) {
-    cached = files_.fileAt(base);
-    if (cached == nullptr) {
+void LmqEntries::forgetFiles() const {
+  for (Cached& cached : cached_) cached = Cached();
+}
+
+// Within one file.
+Result<const uint8_t*> LmqEntries::readFile(uint64_t at, size_t length) const {
+  const uint64_t base = at - at % LmqEntry::kFileSize;
+  Cached& cached = cached_[base / LmqEntry::kFileSize % kCached];
+  if (cached.file == nullptr || cached.base != base) {
+    cached = {files_.fileAt(base), base, nullptr};
+    if (cached.file == nullptr) {
       return Status(Code::kCorruptFile, "A file of light-queue entries is missing")
           .at(files_.directory())
           .offset(static_cast<int64_t>(base));
     }
+    if (maps_) {
+      Result<const uint8_t*> all = cached.file->read(0, LmqEntry::kFileSize, buffer_);
+      if (!all.ok()) return all;
+      cached.mapped = *all;
+    }
   }
-  return cached.get();
-}
-
-void LmqEntries::forgetFiles() const {
-  for (std::shared_ptr<const MappedFile>& file : cached_) file.reset();
+  if (cached.mapped != nullptr) return cached.mapped + (at - base);
+  return cached.file->read(at - base, length, buffer_);
 }
 
 Result<const uint8_t*> LmqEntries::bytesOf(uint64_t number) const {
-  if (inMemory_) {
-    return static_cast<const uint8_t*>(
-        &chunks_[number / kEntriesPerChunk][number % kEntriesPerChunk * kSize]);
-  }
-  const uint64_t at = number * kSize;
-  const uint64_t inFile = at % LmqEntry::kFileSize;
-  Result<const MappedFile*> file = fileOf(at - inFile);
-  if (!file.ok()) return file.takeStatus();
-  return (*file)->read(inFile, kSize, buffer_);
+  if (!inMemory_) return readFile(number * kSize, kSize);
+  return static_cast<const uint8_t*>(
+      &chunks_[number / kEntriesPerChunk][number % kEntriesPerChunk * kSize]);
 }
 
 Result<const uint8_t*> LmqEntries::run(uint64_t number, size_t* count) const {
@@ -155,10 +159,8 @@ Result<const uint8_t*> LmqEntries::run(uint64_t number, size_t* count) const {
   if (inMemory_ || number > LmqEntry::kMaxNumber || at - inFile >= files_.endOfFiles()) {
     return static_cast<const uint8_t*>(nullptr);
   }
-  Result<const MappedFile*> file = fileOf(at - inFile);
-  if (!file.ok()) return file.takeStatus();
   const size_t found = std::min<uint64_t>(wanted, (LmqEntry::kFileSize - inFile) / kSize);
-  Result<const uint8_t*> bytes = (*file)->read(inFile, found * kSize, buffer_);
+  Result<const uint8_t*> bytes = readFile(at, found * kSize);
   if (bytes.ok()) *count = found;
   return bytes;
 }

@@ -72,15 +72,21 @@ class LmqEntries {
 
   Status damaged(uint64_t number, const char* what) const;
   Result<const uint8_t*> bytesOf(uint64_t number) const;
-  Result<const MappedFile*> fileOf(uint64_t base) const;
+  Result<const uint8_t*> readFile(uint64_t at, size_t length) const;
   void forgetFiles() const;
 
   const bool inMemory_;
+  const bool maps_;
   MappedFileQueue files_;
   std::vector<Chunk> chunks_;  // in memory: kEntriesPerChunk entries each
   uint64_t count_ = 0;
   // Files of the last reads, by base, so that following a chain takes no lock.
-  mutable std::shared_ptr<const MappedFile> cached_[kCached];
+  struct Cached {
+    std::shared_ptr<const MappedFile> file;
+    uint64_t base = 0;
+    const uint8_t* mapped = nullptr;  // null where files are read by position
+  };
+  mutable Cached cached_[kCached];
   mutable ReadBuffer buffer_;
   mutable uint64_t readCount_ = 0;
 };

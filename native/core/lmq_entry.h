@@ -7,9 +7,8 @@
 //   4   1     kind: kUnit, or kSkip where the skip link leads far back
 //   5   5     queue number
 //   10  5     number of the queue's previous entry + 1; 0 if there is none
-//   15  5     skip link, an entry number + 1; 0 if there is none. Of a unit: the queue's newest
-//   skip
-//             entry before it. Of a skip entry: see LmqEntries
+//   15  5     skip link, an entry number + 1; 0 if there is none. A unit's leads to the queue's newest
+//             skip entry before it, a skip entry's to one further back (see LmqEntries)
 //   20  8     queue offset
 //   28  8     physical offset of the record
 //   36  4     size of the record
@@ -33,13 +32,6 @@ struct Unit {
   int64_t physicalOffset = 0;
   int32_t size = 0;
   int64_t tagsCode = 0;
-};
-
-// Names one record of the log, so that a log written by another program is noticed.
-struct RecordIdentity {
-  int64_t physicalOffset = -1;  // -1: no record
-  uint32_t size = 0;
-  uint32_t crc = 0;  // CRC-32 of the whole record
 };
 
 // A unit and the offset it has in its queue.

@@ -36,15 +36,18 @@ LmqIndex::Impl::Impl(Options options, Preparer* preparer)
       options_(std::move(options)) {}
 
 uint64_t LmqIndex::Impl::find(std::string_view name) const {
-  return table_.find(lmqNameHash(seed_, name), [&](uint64_t queue) {
-    return queue < rows.count() && names.at(rows[queue].name()) == name;
-  });
+  const LmqTable::Slot* slot =
+      table_.find(lmqNameHash(seed_, name), [&](const LmqTable::Slot& candidate) {
+        if (candidate.queue() >= rows.count()) return false;
+        __builtin_prefetch(&rows[candidate.queue()], 1);  // wanted next, if this is the name
+        return names.at(candidate.name) == name;
+      });
+  return slot == nullptr ? kNone : slot->queue();
 }
 
 // One pass for each kind of memory, so that the misses of all names overlap.
 void LmqIndex::Impl::prefetch(const std::string_view* wanted, size_t count) const {
   uint32_t hashes[kPrefetched];
-  uint64_t queues[kPrefetched];
   for (; count > 0; wanted += std::min(count, kPrefetched), count -= std::min(count, kPrefetched)) {
     const size_t step = std::min(count, kPrefetched);
     for (size_t i = 0; i < step; i++) {
@@ -52,11 +55,10 @@ void LmqIndex::Impl::prefetch(const std::string_view* wanted, size_t count) cons
       table_.prefetch(hashes[i]);
     }
     for (size_t i = 0; i < step; i++) {
-      queues[i] = table_.likely(hashes[i]);
-      if (queues[i] < rows.count()) __builtin_prefetch(&rows[queues[i]], 1);
-    }
-    for (size_t i = 0; i < step; i++) {
-      if (queues[i] < rows.count()) names.prefetch(rows[queues[i]].name());
+      const LmqTable::Slot* slot = table_.likely(hashes[i]);
+      if (slot == nullptr || slot->queue() >= rows.count()) continue;
+      __builtin_prefetch(&rows[slot->queue()], 1);
+      names.prefetch(slot->name);
     }
   }
 }
@@ -98,7 +100,9 @@ Result<uint64_t> LmqIndex::Impl::create(std::string_view name) {
   const uint64_t queue = rows.count();
   const uint32_t hash = lmqNameHash(seed_, name);
   if (!rows.hasRoom()) return Status(Code::kInternal, "A light queue without room");
-  if (!table_.insert(hash, queue)) return Status(Code::kNoMemory, "No memory for a light queue");
+  const uint64_t place = names.placeFor(name.size());
+  if (!table_.insert(hash, queue, place))
+    return Status(Code::kNoMemory, "No memory for a light queue");
   Result<uint64_t> position = names.append(name);
   if (!position.ok()) return position.takeStatus();
   LmqRow& row = rows.append();

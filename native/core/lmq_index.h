@@ -20,6 +20,7 @@
 
 #include "lmq_entry.h"
 #include "mapped_file_queue.h"
+#include "record.h"
 #include "status.h"
 
 namespace lmq {

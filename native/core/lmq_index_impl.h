@@ -52,6 +52,7 @@ class LmqIndex::Impl {
   Status loadAll(int64_t logEnd, uint64_t leastEntries);
   Status loadRows(LmqSnapshotReader& reader);
   Status checkLastEntry(const LmqSnapshotHeader& header);
+  bool enter(const LmqNames::Found& found);  // as the next row's
   Result<bool> scanNames();
   Status takeBack(uint64_t covered);
   Result<uint64_t> replay(uint64_t from, int64_t logEnd);

@@ -96,7 +96,7 @@ Status LmqIndex::Impl::loadRows(LmqSnapshotReader& reader) {
       Result<bool> whole = names.next(names.end(), &found);
       if (!whole.ok()) return whole.takeStatus();
       if (!*whole) return wrong("A light queue's name is damaged or missing");
-      if (!table_.insert(lmqNameHash(seed_, found.name), rows.count())) return noMemory();
+      if (!enter(found)) return noMemory();
       LmqRow& added = rows.append();
       added = row;
       added.setName(found.position);
@@ -116,6 +116,10 @@ Status LmqIndex::Impl::checkLastEntry(const LmqSnapshotHeader& header) {
       .at(tablePath());
 }
 
+bool LmqIndex::Impl::enter(const LmqNames::Found& found) {
+  return table_.insert(lmqNameHash(seed_, found.name), rows.count(), found.position);
+}
+
 Result<bool> LmqIndex::Impl::scanNames() {
   LmqNames::Found found;
   const uint64_t before = rows.count();
@@ -129,7 +133,7 @@ Result<bool> LmqIndex::Impl::scanNames() {
     if (!*whole) return rows.count() > before;
     LMQ_TRY(rows.reserve(1));
     LMQ_TRY(table_.reserve(1));
-    if (!table_.insert(lmqNameHash(seed_, found.name), rows.count())) return noMemory();
+    if (!enter(found)) return noMemory();
     rows.append().setName(found.position);
     names.setEnd(found);
   }

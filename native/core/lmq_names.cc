@@ -158,9 +158,9 @@ void LmqNames::prefetch(uint64_t position) const {
   __builtin_prefetch(chunks_[position / kNamesFileSize].data + position % kNamesFileSize);
 }
 
-uint64_t LmqNames::placeFor(size_t size) const {
+uint64_t LmqNames::placeFor(size_t length) const {
   const uint64_t at = end();
-  return fileEndOf(at) - at >= size ? at : fileEndOf(at);
+  return fileEndOf(at) - at >= kHeaderSize + length ? at : fileEndOf(at);
 }
 
 Status LmqNames::reserve(size_t count, size_t bytes) {
@@ -187,7 +187,7 @@ Status LmqNames::reserve(size_t count, size_t bytes) {
 
 Result<uint64_t> LmqNames::append(std::string_view name) {
   const size_t size = kHeaderSize + name.size();
-  const uint64_t at = placeFor(size);
+  const uint64_t at = placeFor(name.size());
   if (name.empty() || name.size() > kMaxName || at / kNamesFileSize >= chunks_.size()) {
     return Status(Code::kInternal, "A light-queue name without room")
         .offset(static_cast<int64_t>(at));

@@ -51,6 +51,8 @@ class LmqNames {
   void setEnd(const Found& last);  // the next of what was scanned
   void forget();                   // begins to scan anew
 
+  uint64_t placeFor(size_t length) const;  // where a name of this length comes
+
   // Room for `count` names of `bytes` bytes in all.
   Status reserve(size_t count, size_t bytes);
   Result<uint64_t> append(std::string_view name);  // after reserve(); the position
@@ -71,7 +73,6 @@ class LmqNames {
   Status openChunk(uint64_t base);
   Status refill(uint64_t at);
   bool parse(uint64_t at, Found* found) const;
-  uint64_t placeFor(size_t size) const;
 
   const bool inMemory_;
   const bool copies_;

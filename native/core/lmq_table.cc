@@ -52,7 +52,7 @@ LmqTable::LmqTable() {
 
 void LmqTable::addSegment(size_t slots, uint8_t depth) {
   auto segment = std::make_unique<Segment>();
-  segment->slots.reset(new uint64_t[slots]());
+  segment->slots.reset(new Slot[slots]());
   segment->mask = slots - 1;
   segment->depth = depth;
   segments_.push_back(std::move(segment));
@@ -89,9 +89,9 @@ Status LmqTable::reserve(uint64_t more) {
     for (size_t i = 0; i < segments_.size(); i++) {
       const Segment& segment = *segments_[i];
       if (!isFull(segment)) continue;
-      const uint64_t* used = std::find_if(segment.slots.get(), segment.slots.get() + segment.mask,
-                                          [](uint64_t slot) { return slot != 0; });
-      if (!grow(static_cast<uint32_t>(*used >> 32))) owesGrowth_ = true;
+      const Slot* used = segment.slots.get();
+      while (used->number == 0) used++;
+      if (!grow(used->hash)) owesGrowth_ = true;
     }
     if (owesGrowth_) return noMemory();
   }
@@ -104,18 +104,18 @@ Status LmqTable::reserve(uint64_t more) {
   return {};
 }
 
-bool LmqTable::insert(uint32_t hash, uint64_t queue) {
+bool LmqTable::insert(uint32_t hash, uint64_t queue, uint64_t name) {
   Segment& segment = segmentOf(hash);
   if (segment.used >= segment.mask && !grow(hash)) return false;  // one slot always stays free
-  place(segmentOf(hash), uint64_t{hash} << 32 | (queue + 1));
+  place(segmentOf(hash), {hash, static_cast<uint32_t>(queue + 1), name});
   count_++;
   if (isFull(segmentOf(hash)) && !grow(hash)) owesGrowth_ = true;
   return true;
 }
 
-void LmqTable::place(Segment& segment, uint64_t slot) {
-  size_t at = startOf(static_cast<uint32_t>(slot >> 32), segment);
-  while (segment.slots[at] != 0) at = (at + 1) & segment.mask;
+void LmqTable::place(Segment& segment, const Slot& slot) {
+  size_t at = startOf(slot.hash, segment);
+  while (segment.slots[at].number != 0) at = (at + 1) & segment.mask;
   segment.slots[at] = slot;
   segment.used++;
 }
@@ -135,14 +135,14 @@ bool LmqTable::grow(uint32_t hash) {
 
 bool LmqTable::enlarge(Segment& segment) {
   const size_t slots = 2 * (segment.mask + 1);
-  std::unique_ptr<uint64_t[]> old(new (std::nothrow) uint64_t[slots]());
+  std::unique_ptr<Slot[]> old(new (std::nothrow) Slot[slots]());
   if (old == nullptr) return false;
   old.swap(segment.slots);
   const size_t oldSlots = segment.mask + 1;
   segment.mask = slots - 1;
   segment.used = 0;
   for (size_t i = 0; i < oldSlots; i++) {
-    if (old[i] != 0) place(segment, old[i]);
+    if (old[i].number != 0) place(segment, old[i]);
   }
   slotCount_ += oldSlots;
   return true;
@@ -158,7 +158,7 @@ bool LmqTable::split(uint32_t hash) {
     directory_.swap(doubled);
     depth_++;
   }
-  std::unique_ptr<uint64_t[]> old(new (std::nothrow) uint64_t[slots]());
+  std::unique_ptr<Slot[]> old(new (std::nothrow) Slot[slots]());
   if (old == nullptr) return false;
   addSegment(slots, segment.depth + 1);
   Segment& upper = *segments_.back();
@@ -171,7 +171,7 @@ bool LmqTable::split(uint32_t hash) {
   std::fill_n(directory_.begin() + static_cast<ptrdiff_t>((2 * shared + 1) * entries), entries,
               &upper);
   for (size_t i = 0; i < slots; i++) {
-    if (old[i] != 0) place(segmentOf(static_cast<uint32_t>(old[i] >> 32)), old[i]);
+    if (old[i].number != 0) place(segmentOf(old[i].hash), old[i]);
   }
   return true;
 }

@@ -30,6 +30,17 @@
 #include "message.h"
 #include "status.h"
 
+namespace lmq {
+
+// Names one record of the log, so that a log written by another program is noticed.
+struct RecordIdentity {
+  int64_t physicalOffset = -1;  // -1: no record
+  uint32_t size = 0;
+  uint32_t crc = 0;  // CRC-32 of the whole record
+};
+
+}  // namespace lmq
+
 namespace lmq::record {
 
 inline constexpr int32_t kMagicV1 = static_cast<int32_t>(0xDAA320A7);

@@ -51,7 +51,12 @@ Status cutLog(StoreParts& parts, const RecoveryPlan& plan, RecoveryReport* repor
     if (report->cutBytes > 0) LMQ_TRY(syncDirectory(parts.dir.cut()));
   }
   if (plan.trusted) return {};
-  return parts.log->files().truncate(static_cast<uint64_t>(plan.logEnd));
+  MappedFileQueue& files = parts.log->files();
+  const uint64_t end = static_cast<uint64_t>(plan.logEnd);
+  LMQ_TRY(files.truncate(end));
+  // Zeros that an earlier recovery wrote may be in memory only, if it was killed before its sync.
+  if (!plan.aborted || files.fileAt(end) == nullptr) return {};
+  return files.sync(end, end - end % files.fileSize() + files.fileSize());
 }
 
 // Files that an earlier process was making; none of them was ever part of the store.

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "file.h"
-#include "lmq_entry.h"
+#include "record.h"
 #include "status.h"
 
 namespace lmq {

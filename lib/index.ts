@@ -1,0 +1,21 @@
+export type { MessageStoreOptions } from './config.ts';
+export { isStoreError, StoreError, type StoreErrorCode, type StoreFailure } from './errors.ts';
+export type { Batch, Follower, FollowOptions } from './follow.ts';
+export { lmqName, lmqParts } from './lmq.ts';
+export type { Message, PropertiesInput, Transaction } from './message.ts';
+export type { RecoveryReport } from './native.ts';
+export type { Logger } from './options.ts';
+export type { DamagedRecord, ReadResult, ReadStatus } from './page.ts';
+export type { Queue } from './queue.ts';
+export {
+  type LmqsOptions,
+  type LmqsPage,
+  type QueueInfo,
+  type StoreEvents,
+  StoreReader,
+} from './reader.ts';
+export { AppendResult } from './result.ts';
+export type { ReadOptions } from './source.ts';
+export { MessageStore } from './store.ts';
+export type { StoredMessage } from './stored-message.ts';
+export type { Fault, VerifyOptions, VerifyProgress } from './verify.ts';

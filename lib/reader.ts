@@ -1,0 +1,124 @@
+/** A store that is read: every question that changes nothing. */
+import { EventEmitter } from 'node:events';
+import { count, offsetOf, queueIdOf, textOf, within } from './checks.ts';
+import { type StoreFailure, traceOf } from './errors.ts';
+import { fullLmqName, LMQ_PREFIX } from './lmq.ts';
+import { addon, type RecoveryReport } from './native.ts';
+import { Queue } from './queue.ts';
+import type { Session } from './session.ts';
+import { QueueSource } from './source.ts';
+import type { StoredMessage } from './stored-message.ts';
+import { type Fault, type VerifyOptions, verification } from './verify.ts';
+
+export interface StoreEvents {
+  /** Something failed in the background; the next write fails too. */
+  fault: [error: StoreFailure];
+  close: [];
+}
+
+export interface QueueInfo {
+  readonly topic: string;
+  readonly queueId: number;
+  readonly minOffset: number;
+  readonly maxOffset: number;
+}
+
+export interface LmqsOptions {
+  /** Names that begin so; '%LMQ%' is added where it is missing. */
+  readonly prefix?: string | undefined;
+  /** The `cursor` of the page before. */
+  readonly cursor?: string | undefined;
+  /** Default 1000. */
+  readonly limit?: number | undefined;
+}
+
+export interface LmqsPage {
+  /** Full names, in the order of creation. */
+  readonly names: string[];
+  /** Where the next page begins; absent on the last. */
+  readonly cursor?: string;
+}
+
+export class StoreReader extends EventEmitter<StoreEvents> {
+  readonly #session: Session;
+  #closing: Promise<void> | undefined;
+
+  /** Stores are opened with `MessageStore.open` and `MessageStore.openReader`. */
+  constructor(session: Session) {
+    super();
+    this.#session = session;
+    session.onFault = (error) => this.emit('fault', error);
+  }
+
+  /** What opening the directory found and did. */
+  get recovery(): RecoveryReport {
+    return this.#session.native.recovery;
+  }
+
+  /** A queue of a topic; a name with '%LMQ%' is a light queue. */
+  queue(topic: string, queueId = 0): Queue {
+    this.#session.assertOpen();
+    const id = queueIdOf(queueId);
+    if (textOf(topic, 'topic').startsWith(LMQ_PREFIX) && id === 0) return this.lmq(topic);
+    return new Queue(new QueueSource(this.#session, topic, id, false));
+  }
+
+  /** A light queue; '%LMQ%' is added where it is missing. */
+  lmq(name: string): Queue {
+    this.#session.assertOpen();
+    return new Queue(new QueueSource(this.#session, fullLmqName(name), 0, true));
+  }
+
+  /** Topics that have queues. */
+  topics(): string[] {
+    return this.#session.ask((native) => native.topics());
+  }
+
+  /** The queues of a topic, or of all topics; light queues are listed by {@link lmqs}. */
+  queues(topic?: string): QueueInfo[] {
+    const name = topic === undefined ? undefined : textOf(topic, 'topic');
+    return this.#session.ask((native) => native.queues(name));
+  }
+
+  /** A page of the light queues there are. */
+  lmqs(options: LmqsOptions = {}): LmqsPage {
+    const prefix = textOf(options.prefix ?? '', 'prefix');
+    const full = prefix.startsWith(LMQ_PREFIX) ? prefix : LMQ_PREFIX + prefix;
+    const cursor = within(Number(textOf(options.cursor ?? '0', 'cursor')), 'cursor', 0, 2 ** 53);
+    const limit = Math.max(1, count(options.limit, 'limit', 1000));
+    const page = this.#session.ask((native) => native.lmqs(full, cursor, limit));
+    return page.cursor < 0
+      ? { names: page.names }
+      : { names: page.names, cursor: String(page.cursor) };
+  }
+
+  /** The message at a position in the commit log. */
+  getAt(physicalOffset: number | bigint): StoredMessage | undefined {
+    const at = offsetOf(physicalOffset, 'physicalOffset');
+    this.#session.assertReadable();
+    return this.#session.pages.readAt(at, this.#session.config.verify);
+  }
+
+  /** The message with an offset message id; undefined if this store has none with that id. */
+  getById(msgId: string): StoredMessage | undefined {
+    const at = addon.parseMessageId(textOf(msgId, 'msgId'));
+    const message = at === undefined ? undefined : this.getAt(at);
+    return message?.msgId === msgId.toUpperCase() ? message : undefined;
+  }
+
+  /** Checks every record, and every queue entry against its record; gives what is wrong. */
+  verify(options: VerifyOptions = {}): AsyncGenerator<Fault, void> {
+    this.#session.assertOpen();
+    return verification(this.#session, options, traceOf(this.verify));
+  }
+
+  /** Waits for pending puts, ends followers, and lets the directory go. */
+  close(): Promise<void> {
+    this.#closing ??= this.#session.close(traceOf(this.close)).finally(() => this.emit('close'));
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}

@@ -1,0 +1,132 @@
+/** An open store as the parts of this library share it. */
+import { type Config, type MessageStoreOptions, resolveConfig } from './config.ts';
+import { converted, failureOf, StoreError, type StoreFailure, type Trace } from './errors.ts';
+import { Life } from './life.ts';
+import { addon, type NativeEvent, type NativeStore } from './native.ts';
+import { Pages } from './page.ts';
+import { Puts } from './puts.ts';
+import { Waiters } from './waiters.ts';
+
+export class Session {
+  readonly native: NativeStore;
+  readonly config: Config;
+  readonly life: Life;
+  readonly puts: Puts;
+  readonly waiters: Waiters;
+  readonly pages: Pages;
+  readonly #running = new Set<Promise<unknown>>();
+  closed = false;
+  /** Told of faults in the background. */
+  onFault: ((error: StoreFailure) => void) | undefined;
+
+  static async open(
+    given: string | MessageStoreOptions,
+    readOnly: boolean,
+    trace: Trace,
+  ): Promise<Session> {
+    const config = resolveConfig(given, readOnly);
+    const early: NativeEvent[] = [];
+    let receive = (event: NativeEvent): void => void early.push(event);
+    try {
+      const native = await addon.openStore(config.native, (event) => receive(event));
+      const session = new Session(native, config);
+      receive = (event) => session.#receive(event);
+      // By then the store is made and listens.
+      for (const event of early) setImmediate(receive, event);
+      session.#reportRecovery();
+      return session;
+    } catch (error) {
+      throw converted(error, trace);
+    }
+  }
+
+  private constructor(native: NativeStore, config: Config) {
+    const { followInterval, maxPendingPutBytes } = config;
+    this.native = native;
+    this.config = config;
+    this.life = new Life(native);
+    this.puts = new Puts(native, this.life, maxPendingPutBytes);
+    const poll = { interval: followInterval, look: () => this.#refresh() };
+    this.waiters = new Waiters(this.life, config.native.readOnly ? poll : undefined);
+    const { maxTransferCountOnMessageInMemory, maxTransferCountOnMessageInDisk } = config;
+    this.pages = new Pages(
+      native,
+      Math.max(maxTransferCountOnMessageInMemory, maxTransferCountOnMessageInDisk),
+    );
+  }
+
+  /** Refuses what is asked of a closed store. */
+  assertOpen(): void {
+    if (this.closed) throw new StoreError('STORE_CLOSED', 'The store is closed.');
+  }
+
+  /** Before anything is read: beside a writer, takes in what the writer has added. */
+  assertReadable(): void {
+    this.assertOpen();
+    if (this.config.native.readOnly) this.#refresh();
+  }
+
+  /** Calls native where it answers with values, and makes its errors ours. */
+  ask<T>(question: (native: NativeStore) => T): T {
+    this.assertReadable();
+    try {
+      return question(this.native);
+    } catch (error) {
+      throw converted(error);
+    }
+  }
+
+  /** Holds the process, and the end of a close, until a promise of native's settles. */
+  async await<T>(promise: Promise<T>, trace: Trace): Promise<T> {
+    this.life.hold();
+    this.#running.add(promise);
+    try {
+      return await promise;
+    } catch (error) {
+      throw converted(error, trace);
+    } finally {
+      this.#running.delete(promise);
+      this.life.release();
+    }
+  }
+
+  async close(trace: Trace): Promise<void> {
+    this.closed = true;
+    this.waiters.end();
+    await this.puts.settled();
+    await Promise.allSettled(this.#running);
+    await this.await(this.native.close(), trace);
+    this.config.logger?.debug?.(`Closed ${this.config.native.path}.`);
+  }
+
+  #refresh(): void {
+    try {
+      // Whoever looks first wakes all: the next look would find nothing new.
+      if (this.native.refresh()) this.waiters.news();
+    } catch (error) {
+      throw converted(error);
+    }
+  }
+
+  #receive(event: NativeEvent): void {
+    if (event.event === 'synced') {
+      this.puts.synced(event.position);
+      this.waiters.news();
+      return;
+    }
+    const error = failureOf(event.facts);
+    this.config.logger?.error?.(`${error.code}: ${error.message}`);
+    if (event.event === 'syncFailed') this.puts.failed(error);
+    this.onFault?.(error);
+  }
+
+  #reportRecovery(): void {
+    const { logger, native } = this.config;
+    const { cut, notes, logMin, logEnd, clean } = this.native.recovery;
+    logger?.info?.(
+      `Opened ${native.path}: log ${logMin} to ${logEnd}${clean ? '' : ', after an unclean stop'}.`,
+    );
+    if (cut) logger?.warn?.(`Cut ${cut.bytes} bytes of the log from ${cut.from}: ${cut.verdict}.`);
+    for (const note of notes) logger?.warn?.(`${note.code}: ${note.message}`);
+  }
+}

@@ -1,0 +1,72 @@
+/** Where a queue's messages come from, for a queue that is read and for one that is followed. */
+import { count, flag } from './checks.ts';
+import type { ReadResult, Request } from './page.ts';
+import type { Session } from './session.ts';
+import { tagFilter } from './subscription.ts';
+
+export interface ReadOptions {
+  /** Default 32. The store's transfer limits hold besides. */
+  readonly maxMessages?: number | undefined;
+  /** Default 256 KiB. The first message is read whatever its size. */
+  readonly maxBytes?: number | undefined;
+  /** '*' (the default) or tags such as 'A || B'. */
+  readonly tags?: string | undefined;
+  /** Default: the store's option. */
+  readonly verify?: boolean | undefined;
+}
+
+/** Options of a read or a follower, decided. */
+export function requestOf(session: Session, options: ReadOptions): Omit<Request, 'from'> {
+  const { config } = session;
+  return {
+    maxMessages: count(options.maxMessages, 'maxMessages', 32),
+    maxBytes: count(options.maxBytes, 'maxBytes', 256 * 1024),
+    tags: tagFilter(options.tags),
+    verify: flag(options.verify, 'verify', config.verify),
+    durable: config.flushDiskType === 'SYNC_FLUSH',
+  };
+}
+
+const UNKNOWN: ReadResult = Object.freeze({
+  status: 'NO_MESSAGE_IN_QUEUE',
+  messages: [],
+  nextOffset: 0,
+  minOffset: 0,
+  maxOffset: 0,
+});
+
+/** A queue's session and its number in native, once it has one. */
+export class QueueSource {
+  readonly session: Session;
+  readonly topic: string;
+  readonly queueId: number;
+  readonly #lightQueue: boolean;
+  #number = -1;
+
+  constructor(session: Session, topic: string, queueId: number, lightQueue: boolean) {
+    this.session = session;
+    this.topic = topic;
+    this.queueId = queueId;
+    this.#lightQueue = lightQueue;
+  }
+
+  bounds(): { minOffset: number; maxOffset: number } {
+    return this.session.pages.bounds(this.#lightQueue, this.#find());
+  }
+
+  read(request: Request): ReadResult {
+    const number = this.#find();
+    if (number < 0) return { ...UNKNOWN, messages: [] };
+    return this.session.pages.read(this.#lightQueue, number, request);
+  }
+
+  #find(): number {
+    this.session.assertReadable();
+    if (this.#number < 0) {
+      this.#number = this.session.ask((native) =>
+        this.#lightQueue ? native.findLmq(this.topic) : native.findQueue(this.topic, this.queueId),
+      );
+    }
+    return this.#number;
+  }
+}

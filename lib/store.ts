@@ -1,0 +1,59 @@
+/** A store that is written. */
+import { Appender } from './append.ts';
+import type { MessageStoreOptions } from './config.ts';
+import { traceOf } from './errors.ts';
+import type { Message } from './message.ts';
+import { StoreReader } from './reader.ts';
+import type { AppendResult } from './result.ts';
+import { Session } from './session.ts';
+
+export class MessageStore extends StoreReader {
+  readonly #session: Session;
+  readonly #appender: Appender;
+
+  /** Opens a directory, and creates it if there is none. */
+  static async open(pathOrOptions: string | MessageStoreOptions): Promise<MessageStore> {
+    return new MessageStore(await Session.open(pathOrOptions, false, traceOf(MessageStore.open)));
+  }
+
+  /** Opens a directory for reading, also beside the process that writes it. Changes no byte. */
+  static async openReader(pathOrOptions: string | MessageStoreOptions): Promise<StoreReader> {
+    const trace = traceOf(MessageStore.openReader);
+    return new StoreReader(await Session.open(pathOrOptions, true, trace));
+  }
+
+  /** Stores are opened with {@link MessageStore.open}. */
+  constructor(session: Session) {
+    super(session);
+    this.#session = session;
+    this.#appender = new Appender(session.native, session.config, session.waiters);
+  }
+
+  /**
+   * Stores a message. When this returns, the message survives the end of the process, and it is on
+   * disk within `flushIntervalCommitLog`. `into` is a result to fill again in place of a new one.
+   */
+  append(message: Message, into?: AppendResult): AppendResult {
+    this.#session.assertOpen();
+    return this.#appender.append(message, into);
+  }
+
+  /** Stores a message as `append` does; resolves once it is on disk and survives a power cut. */
+  put(message: Message): Promise<AppendResult> {
+    const { puts } = this.#session;
+    let result: AppendResult;
+    try {
+      puts.refuseIfBusy();
+      result = this.append(message);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    return puts.wait(result);
+  }
+
+  /** Resolves once everything stored so far is on disk. */
+  async flush(): Promise<void> {
+    this.#session.assertOpen();
+    await this.#session.await(this.#session.native.flush(), traceOf(this.flush));
+  }
+}

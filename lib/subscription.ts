@@ -1,0 +1,19 @@
+/** RocketMQ's subscription text: '*' for everything, or tags such as 'A || B'. */
+import { textOf } from './checks.ts';
+import { rangeMistake } from './errors.ts';
+import { wellFormed } from './text.ts';
+
+const BETWEEN = '\x01';
+
+/** The tags joined by character 01, as native takes them; '' for all. */
+export function tagFilter(expression: unknown): string {
+  if (expression === undefined) return '';
+  const text = wellFormed(textOf(expression, 'tags')).trim();
+  if (text === '' || text === '*') return '';
+  const tags = text
+    .split('||')
+    .map((tag) => tag.trim())
+    .filter((tag) => tag !== '');
+  if (tags.length > 0 && !text.includes(BETWEEN)) return tags.join(BETWEEN);
+  throw rangeMistake('STORE_INVALID_ARGUMENT', `${JSON.stringify(expression)} selects no tag.`);
+}

@@ -1,0 +1,102 @@
+// A store opened by us, with the parts of it that only tests look into.
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { MessageStore, type MessageStoreOptions, StoreReader } from '../../lib/index.ts';
+import { FIELD, FIELDS, OUT_COUNT } from '../../lib/native.ts';
+import { Session } from '../../lib/session.ts';
+
+/** A unit of a topic's queue as it lies in the queue's files. */
+export interface FileUnit {
+  readonly queueOffset: number;
+  readonly physicalOffset: number;
+  readonly size: number;
+  readonly tagsCode: number;
+}
+
+const UNIT = 20;
+
+export class Opened<S extends StoreReader = StoreReader> {
+  readonly path: string;
+  readonly store: S;
+  readonly #session: Session;
+  readonly #fields = new Float64Array(FIELDS);
+  #page = Buffer.alloc(1 << 16);
+
+  private constructor(session: Session, store: S) {
+    this.#session = session;
+    this.store = store;
+    this.path = session.config.native.path;
+  }
+
+  static async writer(options: MessageStoreOptions): Promise<Opened<MessageStore>> {
+    const session = await Session.open(options, false, { stack: '' });
+    return new Opened(session, new MessageStore(session));
+  }
+
+  static async reader(options: MessageStoreOptions): Promise<Opened> {
+    const session = await Session.open(options, true, { stack: '' });
+    return new Opened(session, new StoreReader(session));
+  }
+
+  get logMin(): number {
+    return this.#session.native.logMin();
+  }
+  get logEnd(): number {
+    return this.#session.native.logEnd();
+  }
+
+  /** What native reads of a record and no user sees. */
+  hidden(physicalOffset: number, size: number): { bodyCrc: number; version: number } {
+    if (size > this.#page.length) this.#page = Buffer.alloc(size);
+    const { native } = this.#session;
+    native.readAt(physicalOffset, false, this.#page, this.#fields);
+    if (native.out[OUT_COUNT] !== 1) throw new Error(`No record at ${physicalOffset}.`);
+    const { bodyCrc, version } = FIELD;
+    return { bodyCrc: this.#fields[bodyCrc] as number, version: this.#fields[version] as number };
+  }
+
+  /** Whether a position is beyond the files of the log, or a blank record lies there. */
+  blankAt(position: number): boolean {
+    const log = path.join(this.path, 'commitlog');
+    const file = readdirSync(log)
+      .filter((name) => /^\d{20}$/.test(name) && Number(name) <= position)
+      .sort()
+      .at(-1) as string;
+    const bytes = readFileSync(path.join(log, file));
+    const at = position - Number(file);
+    return at + 8 <= bytes.length && bytes.readUInt32BE(at + 4) === 0xcbd43194;
+  }
+
+  recordBytes(position: number, size: number): Buffer {
+    const log = path.join(this.path, 'commitlog');
+    const file = readdirSync(log)
+      .filter((name) => /^\d{20}$/.test(name) && Number(name) <= position)
+      .sort()
+      .at(-1) as string;
+    return readFileSync(path.join(log, file))
+      .subarray(position - Number(file))
+      .subarray(0, size);
+  }
+
+  /** The units in the files of a topic's queue, as far as its bounds reach. */
+  fileUnits(topic: string, queueId: number): FileUnit[] {
+    const { minOffset, maxOffset } = this.store.queue(topic, queueId);
+    const files = path.join(this.path, 'consumequeue', topic, String(queueId));
+    const units: FileUnit[] = [];
+    if (maxOffset === 0) return units;
+    for (const name of readdirSync(files).sort()) {
+      const bytes = readFileSync(path.join(files, name));
+      for (let at = 0; at < bytes.length; at += UNIT) {
+        const queueOffset = (Number(name) + at) / UNIT;
+        if (queueOffset < minOffset || queueOffset >= maxOffset) continue;
+        units.push({
+          queueOffset,
+          physicalOffset: Number(bytes.readBigInt64BE(at)),
+          size: bytes.readInt32BE(at + 8),
+          tagsCode: Number(bytes.readBigInt64BE(at + 12)),
+        });
+      }
+    }
+    return units;
+  }
+}

@@ -1,0 +1,71 @@
+// The folders of test/golden: what is in them, unpacked for one test.
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll } from 'vitest';
+import type { Expected } from './expected.ts';
+
+const golden = fileURLToPath(new URL('../golden/', import.meta.url));
+
+/** Written by a whole broker, and of another form than the rest. */
+export const BROKER = 'broker-dir';
+
+export const storeNames = readdirSync(golden, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory() && entry.name !== BROKER)
+  .map((entry) => entry.name)
+  .sort();
+
+export function fileOf(store: string, name: string): string {
+  return path.join(golden, store, name);
+}
+
+export function expectedOf(store: string): Expected {
+  return JSON.parse(readFileSync(fileOf(store, 'expected.json'), 'utf8'));
+}
+
+/** A directory for one test file, gone after it. */
+export function workDirectory(): string {
+  const dir = mkdtempSync(path.join(tmpdir(), 'lmq-golden-'));
+  afterAll(() => rmSync(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+/** Unpacks a store's archive below `work`; the directory of the store. */
+export function unpack(store: string, work: string): string {
+  const dir = mkdtempSync(path.join(work, `${store}-`));
+  execFileSync('tar', ['-xmzf', fileOf(store, 'store.tar.gz'), '-C', dir]);
+  return store === BROKER ? dir : path.join(dir, 'store');
+}
+
+export function emptyDirectory(store: string, work: string): string {
+  const dir = path.join(mkdtempSync(path.join(work, `${store}-`)), 'store');
+  mkdirSync(dir);
+  return dir;
+}
+
+/** Names, sizes, times and contents of everything below a directory. */
+export function treeOf(dir: string): string[] {
+  return readdirSync(dir, { recursive: true, encoding: 'utf8' })
+    .sort()
+    .map((name) => {
+      const { size, mtimeNs, ctimeNs, mode, ino } = statSync(path.join(dir, name), {
+        bigint: true,
+      });
+      const isFile = (mode & 0o170000n) === 0o100000n;
+      const bytes = isFile ? readFileSync(path.join(dir, name)) : '';
+      const hash = createHash('sha1').update(bytes).digest('hex');
+      return [name, size, mtimeNs, ctimeNs, mode, ino, hash].join(' ');
+    });
+}
+
+/** Files below a directory with their sizes, as the golden stores list them. */
+export function filesOf(dir: string): [name: string, size: number][] {
+  return readdirSync(dir, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.join(entry.parentPath, entry.name))
+    .map((file): [string, number] => [path.relative(dir, file), statSync(file).size])
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+}
