@@ -1,7 +1,15 @@
 // What every contestant stores: the same messages in the same queues. Message i goes to topic queue
-// i % QUEUES and, with n light queues, to those numbered i + 1 … i + n (modulo QUEUES).
+// i % queues and, with `light` light queues, to those numbered i + 1 … i + light, modulo names.
 
 export const QUEUES = 64;
+export const defaults = { light: 0, queues: QUEUES, names: QUEUES };
+
+/**
+ * Messages that are written before the clock starts, so that every queue exists as the peers' tables do;
+ * what a new queue costs is measured apart.
+ */
+export const primed = ({ fresh, queues = QUEUES }) => (fresh ? 0 : Math.max(queues, QUEUES));
+
 export const TOPIC = 'TopicBenchmark000001';
 export const BODY_BYTES = 1024;
 
@@ -32,12 +40,21 @@ export const storedProperties = (key) =>
   `room\x01general\x02device\x01phone-1\x02KEYS\x01${key}\x02TAGS\x01${tags}\x02`;
 export const STORED_PROPERTIES = 4;
 
-/** For each i modulo QUEUES the names of the light queues. A sender keeps the list of a group, so do we. */
-export function lightQueueLists(count) {
-  const name = (queue) => `inbox-${String(queue % QUEUES).padStart(6, '0')}`;
-  return Array.from({ length: QUEUES }, (_, i) =>
-    Array.from({ length: count }, (_, k) => name(i + 1 + k)),
+/** For each i modulo names the names of the light queues. A sender keeps the list of a group, so do we. */
+export function lightQueueLists({ light, names = QUEUES }) {
+  const name = (number) => `inbox-${String(number % names).padStart(6, '0')}`;
+  return Array.from({ length: names }, (_, i) =>
+    Array.from({ length: light }, (_, k) => name(i + 1 + k)),
   );
+}
+
+/** Numbers of message i's queues for a peer, whose index knows queues by number. */
+export function queueNumbers({ queues, names }) {
+  return {
+    count: queues + names,
+    topic: (i) => i % queues,
+    light: (i, k) => queues + ((i + k) % names),
+  };
 }
 
 export function check(condition, what) {

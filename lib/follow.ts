@@ -30,7 +30,7 @@ export interface Batch {
 
 export class Follower implements AsyncIterableIterator<Batch> {
   readonly #source: QueueSource;
-  readonly #request: Omit<Request, 'from'>;
+  readonly #request: Request;
   readonly #skipsGaps: boolean;
   readonly #signal: AbortSignal | undefined;
   readonly #ref: boolean;
@@ -44,7 +44,7 @@ export class Follower implements AsyncIterableIterator<Batch> {
   constructor(source: QueueSource, options: FollowOptions) {
     const { session } = source;
     session.assertOpen();
-    const request = requestOf(session, options);
+    const request = requestOf(session, 0, options);
     this.#source = source;
     this.#request = {
       ...request,
@@ -93,7 +93,7 @@ export class Follower implements AsyncIterableIterator<Batch> {
       this.#position = minOffset;
     }
     const position = this.#position;
-    const result = this.#source.read({ from: position, ...this.#request });
+    const result = this.#source.read({ ...this.#request, from: position });
     switch (result.status) {
       case 'FOUND':
       case 'NO_MATCHED_MESSAGE':

@@ -1,7 +1,6 @@
 /** Reading: native copies a page's records into a buffer that is used again, and lists their fields. */
 import { failureOf } from './errors.ts';
 import {
-  addon,
   FIELDS,
   type NativeStore,
   OUT_BYTES,
@@ -17,7 +16,7 @@ import {
 } from './native.ts';
 import { StoredMessage } from './stored-message.ts';
 
-/** RocketMQ's GetMessageStatus; a test holds it to native's list. */
+/** RocketMQ's GetMessageStatus by native's numbers; a test holds them to native's list. */
 export const readStatuses = [
   'FOUND',
   'NO_MATCHED_MESSAGE',
@@ -95,16 +94,14 @@ export class Pages {
         this.#fields,
       ),
     );
-    const status = addon.readStatuses[this.#number(OUT_READ_STATUS)] as ReadStatus;
-    const damaged = this.#damaged();
-    return {
-      status,
+    const result = {
+      status: readStatuses[this.#number(OUT_READ_STATUS)] as ReadStatus,
       messages: this.#messages(page),
       nextOffset: this.#number(OUT_NEXT_OFFSET),
       minOffset: this.#number(OUT_MIN_OFFSET),
       maxOffset: this.#number(OUT_MAX_OFFSET),
-      ...(damaged && { damaged }),
     };
+    return this.#number(OUT_DAMAGED) === 0 ? result : { ...result, damaged: this.#damaged() };
   }
 
   readAt(physicalOffset: number, verify: boolean): StoredMessage | undefined {
@@ -138,16 +135,16 @@ export class Pages {
     const bytes = this.#number(OUT_BYTES);
     const own = Buffer.allocUnsafeSlow(bytes);
     page.copy(own, 0, 0, bytes);
-    const fields = this.#fields.slice(0, count * FIELDS);
+    // An array on the heap costs less than memory of its own would.
+    const fields = new Array<number>(count * FIELDS);
+    for (let i = 0; i < fields.length; i++) fields[i] = this.#fields[i] as number;
     const messages = new Array<StoredMessage>(count);
     for (let i = 0; i < count; i++) messages[i] = new StoredMessage(own, fields, i);
     return messages;
   }
 
-  #damaged(): DamagedRecord[] | undefined {
-    const count = this.#number(OUT_DAMAGED);
-    if (count === 0) return undefined;
-    return Array.from({ length: count }, (_, i) => ({
+  #damaged(): DamagedRecord[] {
+    return Array.from({ length: this.#number(OUT_DAMAGED) }, (_, i) => ({
       offset: this.#number(OUT_DAMAGED_LIST + 2 * i),
       physicalOffset: this.#number(OUT_DAMAGED_LIST + 2 * i + 1),
     }));

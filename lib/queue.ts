@@ -30,7 +30,7 @@ export class Queue {
   /** A page of messages from `offset` on, or the reason why there are none. */
   read(offset: number | bigint, options: ReadOptions = {}): ReadResult {
     const from = offsetOf(offset, 'offset', Number.MIN_SAFE_INTEGER);
-    return this.#source.read({ from, ...requestOf(this.#source.session, options) });
+    return this.#source.read(requestOf(this.#source.session, from, options));
   }
 
   /** Every message from a place on, and those still to come. Nothing is read before it is asked for. */

@@ -16,9 +16,10 @@ export interface ReadOptions {
 }
 
 /** Options of a read or a follower, decided. */
-export function requestOf(session: Session, options: ReadOptions): Omit<Request, 'from'> {
+export function requestOf(session: Session, from: number, options: ReadOptions): Request {
   const { config } = session;
   return {
+    from,
     maxMessages: count(options.maxMessages, 'maxMessages', 32),
     maxBytes: count(options.maxBytes, 'maxBytes', 256 * 1024),
     tags: tagFilter(options.tags),

@@ -16,14 +16,14 @@ const POSITIONS = ['bornHostAt', 'storeHostAt', 'bodyAt', 'topicAt', 'properties
  */
 export class StoredMessage {
   readonly #page: Buffer;
-  readonly #fields: Float64Array;
+  readonly #fields: readonly number[];
   /** Where this message's row begins in the table of fields. */
   readonly #row: number;
   #body: Buffer | undefined = undefined;
   #properties: Readonly<Record<string, string>> | undefined = undefined;
 
   /** Made by reads alone. */
-  constructor(page: Buffer, fields: Float64Array, index: number) {
+  constructor(page: Buffer, fields: readonly number[], index: number) {
     this.#page = page;
     this.#fields = fields;
     this.#row = index * FIELDS;

@@ -1,12 +1,13 @@
 /** The bits of a message's sysFlag that mean something here (spec 2.3). */
 import { int32 } from './checks.ts';
-import { rangeMistake } from './errors.ts';
+import { rangeMistake, StoreError } from './errors.ts';
 import type { Message, Transaction } from './message.ts';
 
 const COMPRESSED = 0x1;
 const TRANSACTION = 0xc;
 const PREPARED = 0x4;
 const ROLLBACK = 0xc;
+const INNER_BATCH = 0x80;
 /** By the two bits. */
 const TRANSACTIONS = [undefined, 'prepared', 'commit', 'rollback'] as const;
 
@@ -28,6 +29,9 @@ export function isQueued(sysFlag: number): boolean {
 export function sysFlagOf(message: Message): number {
   const flag = int32(message.sysFlag, 'sysFlag', 0);
   const { transaction } = message;
+  if ((flag & INNER_BATCH) !== 0) {
+    throw new StoreError('STORE_UNSUPPORTED', 'sysFlag says that the body is an inner batch.');
+  }
   if (transaction === undefined) return flag;
   const bits = TRANSACTIONS.indexOf(transaction) << 2;
   if (bits <= 0) {

@@ -12,7 +12,7 @@ import { json, run, workDirectory } from './support/cli.ts';
 const work = workDirectory();
 const temporary = path.join(work, 'tmp');
 mkdirSync(temporary);
-process.env['TMPDIR'] = temporary;
+Object.assign(process.env, { TMPDIR: temporary });
 
 /** What the demo's writer tells of an append. */
 interface Told {

@@ -10,7 +10,7 @@ let last;
 
 /** Messages without properties: no property string has to be made. */
 function bare(light) {
-  const lists = lightQueueLists(light);
+  const lists = lightQueueLists({ light });
   return Array.from({ length: QUEUES }, (_, queueId) => {
     const message = { topic: TOPIC, queueId, body };
     return light === 0 ? message : { ...message, lmq: lists[queueId] };
@@ -19,7 +19,7 @@ function bare(light) {
 
 async function append({ directory, light, appends }) {
   const store = await MessageStore.open(directory);
-  const make = messages(light);
+  const make = messages({ light });
   const made = keys.map((_, i) => make(i));
   const ready = bare(light);
   const into = store.append(ready[0]);

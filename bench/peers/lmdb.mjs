@@ -2,7 +2,17 @@
 
 import { open } from 'lmdb';
 import { timed } from '../runner/timed.mjs';
-import { BODY_BYTES, body, check, QUEUES, RECORD_BYTES, random } from '../workload.mjs';
+import {
+  BODY_BYTES,
+  body,
+  check,
+  defaults,
+  primed,
+  QUEUES,
+  queueNumbers,
+  RECORD_BYTES,
+  random,
+} from '../workload.mjs';
 
 const MAP_BYTES = 16 * 2 ** 30;
 const UNIT_BYTES = 20;
@@ -45,9 +55,10 @@ function unitRing(asynchronous) {
 }
 
 /** One message: a log row and a row in each of its queues. Gives lmdb's promise of the last. */
-function writer({ log, index }, { light, transaction, tuned }) {
+function writer({ log, index }, { light, transaction, tuned, ...shape }) {
   const units = unitRing(transaction === 'async');
-  const offsets = new Float64Array(2 * QUEUES);
+  const queues = queueNumbers(shape);
+  const offsets = new Float64Array(queues.count);
   const options = tuned ? { append: true } : undefined;
   return (i) => {
     const position = i * RECORD_BYTES;
@@ -56,29 +67,29 @@ function writer({ log, index }, { light, transaction, tuned }) {
     unit.writeUInt32BE(position >>> 0, 4);
     unit.writeUInt32BE(BODY_BYTES, 8);
     log.put(keyOfLog(position), body, options);
-    const queue = i % QUEUES;
+    const queue = queues.topic(i);
     let last = index.put(keyOfIndex(queue, offsets[queue]++), unit);
     for (let k = 1; k <= light; k++) {
-      const lightQueue = QUEUES + ((i + k) % QUEUES);
+      const lightQueue = queues.light(i, k);
       last = index.put(keyOfIndex(lightQueue, offsets[lightQueue]++), unit);
     }
     return last;
   };
 }
 
-function inTransactions(env, messages, size, write) {
-  for (let i = 0; i < messages; i += size) {
-    const end = Math.min(i + size, messages);
+function inTransactions(env, from, to, size, write) {
+  for (let i = from; i < to; i += size) {
+    const end = Math.min(i + size, to);
     env.transactionSync(() => {
       for (let j = i; j < end; j++) write(j);
     });
   }
 }
 
-async function asynchronously(messages, write) {
+async function asynchronously(from, to, write) {
   let previous;
   let last;
-  for (let i = 0; i < messages; i++) {
+  for (let i = from; i < to; i++) {
     last = write(i);
     if ((i + 1) % CHUNK === 0) {
       await previous;
@@ -88,29 +99,31 @@ async function asynchronously(messages, write) {
   await last;
 }
 
-function checkWritten({ log, index }, { messages, light }) {
+function checkWritten({ log, index }, { light, ...shape }, messages) {
   check(log.getStats().entryCount === messages, 'lmdb log rows');
   check(index.getStats().entryCount === messages * (1 + light), 'lmdb index rows');
   const last = messages - 1;
-  const queue = light ? QUEUES + ((last + light) % QUEUES) : last % QUEUES;
-  for (const { value } of index.getRange({
-    reverse: true,
-    start: keyOfIndex(queue + 1, 0),
-    limit: 1,
-  }))
+  const queues = queueNumbers(shape);
+  const queue = light ? queues.light(last, light) : queues.topic(last);
+  const newest = { reverse: true, start: keyOfIndex(queue + 1, 0), limit: 1 };
+  for (const { value } of index.getRange(newest))
     check(log.getBinary(value.subarray(0, 8))?.equals(body), 'lmdb body');
 }
 
-async function append(args) {
+async function append(given) {
+  const args = { ...defaults, ...given };
   const { directory, messages, transaction, tuned } = args;
   const store = openAt(directory, tuned);
   const write = writer(store, args);
+  const first = primed(args);
+  const all = first + messages;
+  inTransactions(store.env, 0, first, first, write);
   const result = await timed(messages, () =>
     transaction === 'async'
-      ? asynchronously(messages, write)
-      : inTransactions(store.env, messages, transaction, write),
+      ? asynchronously(first, all, write)
+      : inTransactions(store.env, first, all, transaction, write),
   );
-  checkWritten(store, args);
+  checkWritten(store, args, all);
   await store.env.close();
   return result;
 }
@@ -123,8 +136,8 @@ const filled = new Map();
 async function fill({ directory, layout, messages }) {
   const store = openAt(directory);
   const row = (i) => store.rows.put(keyOfIndex(i % QUEUES, Math.floor(i / QUEUES)), body);
-  const write = layout === 'row' ? row : writer(store, { light: 0 });
-  inTransactions(store.env, messages, 4096, write);
+  const write = layout === 'row' ? row : writer(store, defaults);
+  inTransactions(store.env, 0, messages, 4096, write);
   filled.set(layout, store);
 }
 

@@ -12,6 +12,7 @@ import {
   check,
   keys,
   lightQueueLists,
+  primed,
   properties,
   QUEUES,
   random,
@@ -23,34 +24,33 @@ import {
 const BURST = 5000;
 const PAUSE_MS = 20;
 
-/** Message i. Tags, one changing key, two properties. */
-export function messages(light) {
-  if (light === 0) {
-    return (i) => ({
-      topic: TOPIC,
-      queueId: i % QUEUES,
-      body,
-      tags,
-      keys: keys[i % keys.length],
-      properties,
-    });
-  }
-  const lists = lightQueueLists(light);
-  return (i) => ({
+/** Message i: tags, one changing key, two properties. */
+export function messages({ light = 0, queues = QUEUES, names = QUEUES } = {}) {
+  const lists = light === 0 ? undefined : lightQueueLists({ light, names });
+  const message = (i) => ({
     topic: TOPIC,
-    queueId: i % QUEUES,
+    queueId: i % queues,
     body,
     tags,
     keys: keys[i % keys.length],
     properties,
-    lmq: lists[i % QUEUES],
   });
+  const messageToLightQueues = (i) => ({
+    topic: TOPIC,
+    queueId: i % queues,
+    body,
+    tags,
+    keys: keys[i % keys.length],
+    properties,
+    lmq: lists[i % names],
+  });
+  return lists === undefined ? message : messageToLightQueues;
 }
 
 /** Bytes of one record. */
 export async function recordSize(directory, light) {
   const store = await MessageStore.open(directory);
-  const { size } = store.append(messages(light)(0));
+  const { size } = store.append(messages({ light })(0));
   await store.close();
   return size;
 }
@@ -59,23 +59,25 @@ export function write(store, message, from, to) {
   for (let i = from; i < to; i++) store.append(message(i));
 }
 
-export function checkWritten(store, { messages: count, light }) {
-  const last = count - 1;
-  const queue = light
-    ? store.lmq(lightQueueLists(light)[last % QUEUES].at(-1))
-    : store.queue(TOPIC, last % QUEUES);
+export function checkWritten(store, args, count) {
+  const { queues = QUEUES } = args;
+  const last = messages(args)(count - 1);
+  const queue = last.lmq ? store.lmq(last.lmq.at(-1)) : store.queue(TOPIC, last.queueId);
   const read = queue.read(queue.maxOffset - 1, { maxMessages: 1 });
   check(read.messages[0]?.body.equals(body), 'our body');
   let stored = 0;
-  for (let i = 0; i < QUEUES; i++) stored += store.queue(TOPIC, i).maxOffset;
+  for (let i = 0; i < queues; i++) stored += store.queue(TOPIC, i).maxOffset;
   check(stored === count, 'our topic queues');
 }
 
 async function append(args) {
   const store = await MessageStore.open(args.directory);
-  const message = messages(args.light);
-  const result = await timed(args.messages, () => write(store, message, 0, args.messages));
-  checkWritten(store, args);
+  const message = messages(args);
+  const first = primed(args);
+  const all = first + args.messages;
+  write(store, message, 0, first);
+  const result = await timed(args.messages, () => write(store, message, first, all));
+  checkWritten(store, args, all);
   await store.close();
   return result;
 }
@@ -83,15 +85,17 @@ async function append(args) {
 /** The same in bursts, each into pages that were made ready before; the pauses do not count. */
 async function appendPaced(args) {
   const store = await MessageStore.open(args.directory);
-  const message = messages(args.light);
+  const message = messages(args);
+  const first = primed(args);
+  const all = first + args.messages;
+  write(store, message, 0, first);
   let wall = 0;
-  for (let i = 0; i < args.messages; i += BURST) {
+  for (let i = first; i < all; i += BURST) {
     await sleep(PAUSE_MS);
-    const end = Math.min(i + BURST, args.messages);
-    const { value } = await timed(1, () => write(store, message, i, end));
+    const { value } = await timed(1, () => write(store, message, i, Math.min(i + BURST, all)));
     wall += value;
   }
-  checkWritten(store, args);
+  checkWritten(store, args, all);
   await store.close();
   return { value: wall / args.messages };
 }
@@ -102,7 +106,7 @@ let queues;
 
 async function fill({ directory, messages: count }) {
   const store = await MessageStore.open(directory);
-  write(store, messages(0), 0, count);
+  write(store, messages(), 0, count);
   queues = Array.from({ length: QUEUES }, (_, i) => store.queue(TOPIC, i));
 }
 

@@ -15,14 +15,15 @@ const SOME = 200;
 /** A list of light queues that was seen before, and lists of known queues in an order never seen. */
 async function plan({ directory, count }) {
   const store = await MessageStore.open(directory);
-  const message = messages(LIGHT);
-  for (let i = 0; i < QUEUES; i++) store.append(message(i));
-  const names = lightQueueLists(QUEUES)[0];
+  const message = messages({ light: LIGHT });
+  const names = lightQueueLists({ light: QUEUES })[0];
   const next = random(1);
   const newLists = Array.from({ length: SOME }, () =>
     Array.from({ length: LIGHT }, () => names[next(QUEUES)]),
   );
-  const value = nativeAllocationsPerCall(count, (i) => store.append(message(i)));
+  const known = (i) => store.append(message(i));
+  for (let i = 0; i < count; i++) known(i);
+  const value = nativeAllocationsPerCall(count, known);
   const details = {
     'with a new list': nativeAllocationsPerCall(SOME, (i) =>
       store.append({ ...message(i), lmq: newLists[i] }),
@@ -35,10 +36,10 @@ async function plan({ directory, count }) {
 /** Topics and property names that were seen before, in turns, and topics never seen. */
 async function topicKeys({ directory, count }) {
   const store = await MessageStore.open(directory);
-  const message = messages(0);
+  const message = messages();
   const to = (topic) => (i) => store.append({ ...message(i), queueId: 0, topic: topic(i) });
   const known = to((i) => `${TOPIC}-${i % QUEUES}`);
-  for (let i = 0; i < QUEUES; i++) known(i);
+  for (let i = 0; i < count; i++) known(i);
   const value = nativeAllocationsPerCall(count, known);
   const details = {
     'with a new topic': nativeAllocationsPerCall(
@@ -61,7 +62,7 @@ async function checkBuffer({ directory, count }) {
     readMode: 'pread',
     maxCheckMessageReuseBufferSize: cap,
   });
-  const message = messages(0);
+  const message = messages();
   const large = Buffer.alloc(2 * cap, body);
   for (let i = 0; i < SOME; i++) {
     store.append({ ...message(i), queueId: 0 });
@@ -77,7 +78,7 @@ async function checkBuffer({ directory, count }) {
     };
   };
   const [read, readLarge] = [reader(0), reader(1)];
-  read(0);
+  for (let i = 0; i < count; i++) read(i);
   const value = nativeAllocationsPerCall(count, read);
   const details = { 'above the cap': nativeAllocationsPerCall(SOME, readLarge) };
   await store.close();

@@ -3,7 +3,17 @@
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { timed } from '../runner/timed.mjs';
-import { BODY_BYTES, body, check, QUEUES, RECORD_BYTES, random } from '../workload.mjs';
+import {
+  BODY_BYTES,
+  body,
+  check,
+  defaults,
+  primed,
+  QUEUES,
+  queueNumbers,
+  RECORD_BYTES,
+  random,
+} from '../workload.mjs';
 
 function openAt(directory, tuned = false) {
   const db = new Database(join(directory, 'bench.db'));
@@ -23,42 +33,47 @@ function createLog(db) {
 }
 
 /** One message: a log row and a row in each of its queues. */
-function writer(db, light) {
+function writer(db, { light, ...shape }) {
   const log = db.prepare('INSERT INTO log VALUES (?, ?)');
   const index = db.prepare('INSERT INTO ix VALUES (?, ?, ?, ?)');
-  const offsets = new Float64Array(2 * QUEUES);
+  const queues = queueNumbers(shape);
+  const offsets = new Float64Array(queues.count);
   return (i) => {
     const position = i * RECORD_BYTES;
     log.run(position, body);
-    const queue = i % QUEUES;
+    const queue = queues.topic(i);
     index.run(queue, offsets[queue]++, position, BODY_BYTES);
     for (let k = 1; k <= light; k++) {
-      const lightQueue = QUEUES + ((i + k) % QUEUES);
+      const lightQueue = queues.light(i, k);
       index.run(lightQueue, offsets[lightQueue]++, position, BODY_BYTES);
     }
   };
 }
 
-function inTransactions(db, messages, size, write) {
-  const run = db.transaction((from, to) => {
-    for (let i = from; i < to; i++) write(i);
+function inTransactions(db, from, to, size, write) {
+  const run = db.transaction((first, end) => {
+    for (let i = first; i < end; i++) write(i);
   });
-  for (let i = 0; i < messages; i += size) run(i, Math.min(i + size, messages));
+  for (let i = from; i < to; i += size) run(i, Math.min(i + size, to));
 }
 
-function checkWritten(db, { messages, light }) {
+function checkWritten(db, { light }, messages) {
   const count = (table) => db.prepare(`SELECT count(*) FROM ${table}`).pluck().get();
   check(count('log') === messages, 'sqlite log rows');
   check(count('ix') === messages * (1 + light), 'sqlite index rows');
 }
 
-async function append(args) {
-  const { directory, messages, light, transaction, tuned } = args;
+async function append(given) {
+  const args = { ...defaults, ...given };
+  const { directory, messages, transaction, tuned } = args;
   const db = openAt(directory, tuned);
   createLog(db);
-  const write = writer(db, light);
-  const result = await timed(messages, () => inTransactions(db, messages, transaction, write));
-  checkWritten(db, args);
+  const write = writer(db, args);
+  const first = primed(args);
+  const all = first + messages;
+  inTransactions(db, 0, first, first, write);
+  const result = await timed(messages, () => inTransactions(db, first, all, transaction, write));
+  checkWritten(db, args, all);
   db.close();
   return result;
 }
@@ -78,9 +93,9 @@ function fill({ directory, layout, messages }) {
     write = (i) => insert.run(i % QUEUES, Math.floor(i / QUEUES), body);
   } else {
     createLog(db);
-    write = writer(db, 0);
+    write = writer(db, defaults);
   }
-  inTransactions(db, messages, 4096, write);
+  inTransactions(db, 0, messages, 4096, write);
   const from =
     layout === 'row'
       ? 'SELECT body FROM message WHERE queue = ?'

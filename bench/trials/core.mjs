@@ -4,7 +4,7 @@
 const core = (light, scale) => ({
   module: 'native',
   job: 'appendCore',
-  args: { light, messages: scale.appends },
+  args: { light, queues: 1, messages: scale.appends },
   warm: { messages: scale.warmAppends },
 });
 

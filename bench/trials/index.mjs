@@ -3,11 +3,12 @@
 import alloc from './alloc.mjs';
 import append from './append.mjs';
 import core from './core.mjs';
+import queues from './queues.mjs';
 import read from './read.mjs';
 import recovery from './recovery.mjs';
 import seeds from './seeds.mjs';
 
-const trials = [...append, ...read, ...recovery, ...core, ...alloc, ...seeds];
+const trials = [...append, ...queues, ...read, ...recovery, ...core, ...alloc, ...seeds];
 
 /** `pattern`: names or folders of names divided by commas, `*` for anything. */
 export function select(pattern = '*') {

@@ -7,7 +7,7 @@ import { lightQueueNames, openQueue, queueName } from './queue-names.ts';
 
 const MAX_PROBLEMS = 20;
 /** Messages that are made again at a time; each is compared in all its queues before the next lot. */
-const LOT = 16_384;
+const LOT = 4096;
 const PAGE_BYTES = 1 << 20;
 
 export class Checker {

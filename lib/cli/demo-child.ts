@@ -1,7 +1,7 @@
 /** The demo's writer: appends and acknowledges until it is killed. Never run by hand. */
 import { readSync, writeSync } from 'node:fs';
 import { MessageStore } from '../index.ts';
-import { ACKNOWLEDGEMENTS, CREDIT, END, type Job } from './demo-job.ts';
+import { ACKNOWLEDGEMENTS, CREDIT, END, type Job, offsetsText } from './demo-job.ts';
 import { openSource } from './demo-source.ts';
 import { printError } from './errors.ts';
 
@@ -31,7 +31,7 @@ try {
     const begin = performance.now();
     const { physicalOffset, queueOffset, lmqOffsets } = store.append(message);
     const ns = Math.round((performance.now() - begin) * 1e6);
-    send(`${index} ${physicalOffset} ${queueOffset} ${ns} ${lmqOffsets.join(',')}\n`);
+    send(`${index} ${physicalOffset} ${queueOffset} ${ns} ${offsetsText(lmqOffsets)}\n`);
   }
   send(END);
   await store.close();

@@ -1,6 +1,6 @@
 /** One stored message against the one that was written. */
 import type { Message, StoredMessage } from '../index.ts';
-import { DISPATCH, DISPATCH_OFFSETS, LMQ_PREFIX } from '../lmq.ts';
+import { DISPATCH, DISPATCH_OFFSETS, isBlank, LMQ_PREFIX } from '../lmq.ts';
 import { CRC, KEYS, storedProperties, TAGS } from '../properties.ts';
 
 /** What a queue must give: the message, and what its acknowledgement said. */
@@ -36,6 +36,7 @@ function propertiesOf(
   if (rawProperties !== undefined) {
     const stored = new Map(storedProperties(Buffer.from(rawProperties as string).toString()));
     stored.delete(CRC);
+    if (!isBlank(stored.get(DISPATCH) ?? '')) stored.delete(DISPATCH_OFFSETS);
     if (lmqOffsets !== '') stored.set(DISPATCH_OFFSETS, lmqOffsets);
     return stored;
   }

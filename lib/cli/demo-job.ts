@@ -34,6 +34,10 @@ export interface Acknowledgement {
   readonly lmqOffsets: string;
 }
 
+/** A part of the list that names no light queue has an empty place among the offsets, as in the record. */
+export const offsetsText = (offsets: readonly number[]): string =>
+  offsets.map((offset) => (offset < 0 ? '' : offset)).join(',');
+
 export const MIN_MESSAGES_PER_PART = 4;
 
 /**

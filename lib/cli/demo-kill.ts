@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { type Acknowledgement, END, type Job } from './demo-job.ts';
+import { CommandError } from './errors.ts';
 
 const program = fileURLToPath(new URL('./demo-child.js', import.meta.url));
 
@@ -71,11 +72,12 @@ export async function writeAndKill(
     child.once('error', reject);
     child.once('close', (...end) => resolve(end));
   });
-  if (finished) throw new Error('the writer had finished before it was killed');
+  if (finished)
+    throw new CommandError('DEMO_FAILED', 'the writer had finished before it was killed');
   if (signal !== 'SIGKILL' || acknowledged < killAfter) {
-    throw new Error(
-      `the writer ended by itself (${signal ?? `exit code ${code}`}) after ${acknowledged} messages`,
-    );
+    const how = signal ?? `exit code ${code}`;
+    const message = `the writer ended by itself (${how}) after ${acknowledged} messages`;
+    throw new CommandError('DEMO_FAILED', message);
   }
   return acknowledged;
 }

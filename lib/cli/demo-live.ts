@@ -2,6 +2,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { MessageStore } from '../index.ts';
 import type { Checker } from './demo-check.ts';
+import { offsetsText } from './demo-job.ts';
 import type { Source } from './demo-messages.ts';
 import { type Model, queuesOf } from './demo-model.ts';
 import { isLight, openQueue } from './queue-names.ts';
@@ -64,7 +65,7 @@ export async function liveRound(
     while (model.size < end) {
       const index = model.size;
       const { physicalOffset, queueOffset, lmqOffsets } = store.append(model.source.message(index));
-      const ack = { index, physicalOffset, queueOffset, lmqOffsets: lmqOffsets.join(',') };
+      const ack = { index, physicalOffset, queueOffset, lmqOffsets: offsetsText(lmqOffsets) };
       checker.complain(model.add(ack));
       if (index % BURST !== 0) continue;
       progress(index);

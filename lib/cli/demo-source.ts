@@ -6,16 +6,14 @@ import {
   type StoredMessage,
   type StoreReader,
 } from '../index.ts';
-import { DISPATCH, splitList } from '../lmq.ts';
+import { allowsLightQueues, DISPATCH, isBlank, splitList } from '../lmq.ts';
 import type { Plan } from './demo-job.ts';
 import { GeneratedMessages, type Route, type Source } from './demo-messages.ts';
 import { CommandError } from './errors.ts';
-import { lightQueueNames } from './queue-names.ts';
+import { isLight } from './queue-names.ts';
 
 interface Place extends Route {
   readonly physicalOffset: number;
-  /** Those of the source that hold it. */
-  readonly lmq: string[];
 }
 
 export function openSource({ seed, queues, from }: Omit<Plan, 'dir'>): Promise<Source> {
@@ -32,24 +30,22 @@ function* messagesOf(queue: Queue): Generator<StoredMessage> {
   }
 }
 
+/** Where the store puts it by RocketMQ's rules; what the source's own light queues hold may differ. */
+function placeOf({ physicalOffset, topic, queueId, properties }: StoredMessage): Place {
+  const text = properties[DISPATCH] ?? '';
+  const list = isBlank(text) || !allowsLightQueues(topic) ? [] : splitList(text);
+  return { physicalOffset, topic, queueId, list, lmq: [...new Set(list.filter(isLight))] };
+}
+
 /** Every message that some topic queue has, in the order of the log. */
 function placesIn(reader: StoreReader): Place[] {
   const places = new Map<number, Place>();
   for (const { topic, queueId } of reader.queues()) {
-    for (const { physicalOffset, properties } of messagesOf(reader.queue(topic, queueId))) {
-      const list = splitList(properties[DISPATCH] ?? '');
-      places.set(physicalOffset, { physicalOffset, topic, queueId, list, lmq: [] });
+    for (const message of messagesOf(reader.queue(topic, queueId))) {
+      places.set(message.physicalOffset, placeOf(message));
     }
   }
-  for (const name of lightQueueNames(reader)) {
-    for (const { physicalOffset } of messagesOf(reader.lmq(name))) {
-      const place = places.get(physicalOffset);
-      if (place && !place.lmq.includes(name)) place.lmq.push(name);
-    }
-  }
-  return [...places.values()]
-    .map((place) => (place.lmq.length > 0 ? place : { ...place, list: [] }))
-    .sort((a, b) => a.physicalOffset - b.physicalOffset);
+  return [...places.values()].sort((a, b) => a.physicalOffset - b.physicalOffset);
 }
 
 export class ReplayedMessages implements Source {

@@ -52,7 +52,7 @@ function build(): Command {
     .option('--dir <dir>', 'a new or empty directory, which is kept (default: a temporary one)')
     .option(
       '--messages <n>',
-      'messages in all (default: 200,000; with --from, what DIR holds)',
+      'messages in all (default: 150,000; with --from, what DIR holds)',
       integer(1),
     )
     .option('--queues <n>', 'light queues', integer(1), 10_000)

@@ -1,6 +1,4 @@
 // The addon's export list; lib/native.ts declares it.
-#include <arpa/inet.h>
-
 #include <cstring>
 
 #include "core/record.h"
@@ -28,25 +26,6 @@ Napi::Value readStatuses(Napi::Env env) {
   return list;
 }
 
-// IPv4, or IPv6 whose IPv4-mapped form counts as IPv4, as Java resolves it.
-Napi::Value parseAddress(const Napi::CallbackInfo& info) {
-  const std::string text = info[0].As<Napi::String>().Utf8Value();
-  uint8_t bytes[16];
-  size_t size = 0;
-  constexpr uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-  const uint8_t* from = bytes;
-  if (inet_pton(AF_INET, text.c_str(), bytes) == 1) {
-    size = 4;
-  } else if (inet_pton(AF_INET6, text.c_str(), bytes) == 1) {
-    const bool mapped = std::memcmp(bytes, kMapped, sizeof(kMapped)) == 0;
-    size = mapped ? 4 : 16;
-    from = bytes + (mapped ? 12 : 0);
-  } else {
-    return info.Env().Undefined();
-  }
-  return Napi::Buffer<uint8_t>::Copy(info.Env(), from, size);
-}
-
 Napi::Value messageId(const Napi::CallbackInfo& info) {
   const Napi::Uint8Array address = info[0].As<Napi::Uint8Array>();
   Host host;
@@ -71,7 +50,6 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports["readStatuses"] = readStatuses(env);
   exports["openStore"] = Napi::Function::New(env, openStore, "openStore");
   exports["inspect"] = Napi::Function::New(env, inspectDirectory, "inspect");
-  exports["parseAddress"] = Napi::Function::New(env, parseAddress, "parseAddress");
   exports["messageId"] = Napi::Function::New(env, messageId, "messageId");
   exports["parseMessageId"] = Napi::Function::New(env, parseMessageId, "parseMessageId");
   addBenchCalls(env, exports);

@@ -64,6 +64,12 @@ bool countsRight(std::string_view properties, int64_t count) {
   return names == count && values == count;
 }
 
+// NaN: when it is stored.
+int64_t bornOf(napi_env env, napi_value value) {
+  const double born = doubleOf(env, value);
+  return std::isnan(born) ? Message::kAtStore : static_cast<int64_t>(born);
+}
+
 Host hostOf(napi_env env, napi_value address, napi_value port) {
   Host host;
   const std::string_view bytes = bytesOf(env, address);
@@ -120,7 +126,7 @@ napi_value append(napi_env env, napi_callback_info info) {
   message.queueId = int32Of(env, argv[1]);
   message.body = cutTo(bytesOf(env, argv[2]), integerOf(env, argv[3]));
   message.propertiesHead = textOf(env, argv[4], handle.head);
-  message.bornTimestamp = integerOf(env, argv[7]);
+  message.bornTimestamp = bornOf(env, argv[7]);
   if (handle.store) message.bornHost = message.storeHost = handle.store->options().storeHost;
   finish(handle, static_cast<uint32_t>(int32Of(env, argv[0])), message, int32Of(env, argv[5]),
          int32Of(env, argv[6]));
@@ -138,7 +144,7 @@ napi_value appendWith(napi_env env, napi_callback_info info) {
   message.body = cutTo(bytesOf(env, argv[2]), integerOf(env, argv[3]));
   message.propertiesHead = textOrBytesOf(env, argv[4], handle.head);
   message.propertiesTail = textOrBytesOf(env, argv[5], handle.tail);
-  message.bornTimestamp = integerOf(env, argv[8]);
+  message.bornTimestamp = bornOf(env, argv[8]);
   message.bornHost = hostOf(env, argv[9], argv[10]);
   message.storeHost = hostOf(env, argv[11], argv[12]);
   message.flag = int32Of(env, argv[13]);

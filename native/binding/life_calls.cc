@@ -134,12 +134,13 @@ void addLifeCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<Stor
   });
   add("verifyStep", [](const Napi::CallbackInfo& info, const Handle& handle) {
     auto progress = std::make_shared<StoreVerify::Progress>();
+    const bool restart = info[0].As<Napi::Boolean>().Value();
     return Work::start(
         info.Env(),
-        [handle, progress]() -> Status {
+        [handle, progress, restart]() -> Status {
           const std::lock_guard<std::mutex> guard(handle->busy);
           if (!handle->store) return closedStatus();
-          if (!handle->verify) handle->verify = std::make_unique<StoreVerify>(*handle->store);
+          if (restart || !handle->verify) handle->verify = std::make_unique<StoreVerify>(*handle->store);
           Status status = handle->verify->step(progress.get());
           if (progress->done || !status.ok()) handle->verify.reset();
           return status;

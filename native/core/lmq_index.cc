@@ -1,6 +1,7 @@
 #include "lmq_index.h"
 
 #include <algorithm>
+#include <random>
 
 #include "lmq_index_impl.h"
 
@@ -10,6 +11,16 @@ namespace {
 
 constexpr size_t kPrefetched = 16;  // names a step
 constexpr uint64_t kListed = 4096;  // rows that one call of list() looks at
+
+uint64_t randomSeed() {
+  static int somewhere;
+  try {
+    std::random_device device;
+    return uint64_t{device()} << 32 | device();
+  } catch (const std::exception&) {  // the system has none: what cannot be seen from outside
+    return static_cast<uint64_t>(wallClockMillis()) ^ reinterpret_cast<uintptr_t>(&somewhere);
+  }
+}
 
 Status noSuchQueue(uint64_t queue) {
   return Status(Code::kInternal, "No light queue has this number")
@@ -33,7 +44,8 @@ MappedFileQueue::Options filesOf(const LmqIndex::Options& options, const char* n
 LmqIndex::Impl::Impl(Options options, Preparer* preparer)
     : names(filesOf(options, "names", kNamesFileSize), options.inMemory, preparer),
       entries(filesOf(options, "entries", LmqEntry::kFileSize), options.inMemory, preparer),
-      options_(std::move(options)) {}
+      options_(std::move(options)),
+      seed_(randomSeed()) {}
 
 uint64_t LmqIndex::Impl::find(std::string_view name) const {
   const LmqTable::Slot* slot =

@@ -64,7 +64,7 @@ class LmqIndex::Impl {
 
   const Options options_;
   LmqTable table_;
-  uint64_t seed_ = 0;
+  const uint64_t seed_;  // of the hashes of names, which only this table knows
   uint32_t lastChecksum_ = 0;  // of the last entry when a reader looked; notices another log
 
   std::mutex syncLock_;

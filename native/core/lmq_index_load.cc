@@ -13,9 +13,9 @@ constexpr size_t kRun = 4096;      // entries of a replay read at once
 constexpr size_t kLookAhead = 16;  // entries whose rows are prefetched
 constexpr int64_t kNoEnd = std::numeric_limits<int64_t>::max();
 
-// The index is derived: whatever is wrong with the lengths of its files, rebuilding helps.
 Status noMemory() { return Status(Code::kNoMemory, "No memory for a light queue"); }
 
+// The index is derived: whatever is wrong with the lengths of its files, rebuilding helps.
 Status asCorrupt(Status status) {
   if (status.code() != Code::kFileSize) return status;
   return Status(Code::kCorruptFile, status.facts().message).at(status.facts().path);
@@ -53,7 +53,6 @@ Status LmqIndex::Impl::loadAll(int64_t logEnd, uint64_t leastEntries) {
   Result<LmqSnapshotReader> reader = LmqSnapshotReader::open(tablePath(), options_.access);
   if (!reader.ok()) return reader.takeStatus();
   const LmqSnapshotHeader header = reader->header();
-  seed_ = header.seed;
   LMQ_TRY(asCorrupt(names.load()));
   LMQ_TRY(asCorrupt(entries.load()));
   LMQ_TRY(loadRows(*reader));

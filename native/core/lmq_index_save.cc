@@ -1,22 +1,11 @@
 // How the index begins, and how it gets to the device.
 #include <algorithm>
-#include <random>
 
 #include "lmq_index_impl.h"
 
 namespace lmq {
 
 namespace {
-
-uint64_t randomSeed() {
-  static int somewhere;
-  try {
-    std::random_device device;
-    return uint64_t{device()} << 32 | device();
-  } catch (const std::exception&) {  // the system has none: what cannot be seen from outside
-    return static_cast<uint64_t>(wallClockMillis()) ^ reinterpret_cast<uintptr_t>(&somewhere);
-  }
-}
 
 // Also files of odd lengths, which no queue of files would load.
 Status removeContent(const std::string& directory) {
@@ -39,7 +28,6 @@ Status LmqIndex::Impl::reset(int64_t logPosition) {
         .at(options_.directory);
   }
   forget();
-  seed_ = randomSeed();
   LMQ_TRY(table_.reset(0));
   if (options_.inMemory) {
     LMQ_TRY(names.load());
@@ -89,7 +77,6 @@ Status LmqIndex::Impl::writeSnapshot(
   LmqSnapshotHeader header;
   header.covers.logPosition = logPosition;
   header.covers.last = last;
-  header.seed = seed_;
   Status status;
   withLock([&] {
     header.covers.entries = entries.count();

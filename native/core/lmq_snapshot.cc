@@ -37,9 +37,8 @@ void encodeHeader(const LmqSnapshotHeader& header, uint8_t* out) {
   store<int64_t>(out + 48, covers.last.physicalOffset);
   store<uint32_t>(out + 56, covers.last.size);
   store<uint32_t>(out + 60, covers.last.crc);
-  store<uint64_t>(out + 64, header.seed);
-  store<uint32_t>(out + 72, header.lastEntryChecksum);
-  store<uint32_t>(out + 76, header.namesDigest);
+  store<uint32_t>(out + 64, header.lastEntryChecksum);
+  store<uint32_t>(out + 68, header.namesDigest);
   store<uint32_t>(out + 124, crc32(0, out, 124));
 }
 
@@ -52,9 +51,8 @@ void decodeHeader(const uint8_t* in, LmqSnapshotHeader* header) {
   covers.last.physicalOffset = load<int64_t>(in + 48);
   covers.last.size = load<uint32_t>(in + 56);
   covers.last.crc = load<uint32_t>(in + 60);
-  header->seed = load<uint64_t>(in + 64);
-  header->lastEntryChecksum = load<uint32_t>(in + 72);
-  header->namesDigest = load<uint32_t>(in + 76);
+  header->lastEntryChecksum = load<uint32_t>(in + 64);
+  header->namesDigest = load<uint32_t>(in + 68);
 }
 
 void encodeRow(const LmqRow& row, uint8_t* out) {

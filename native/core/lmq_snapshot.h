@@ -5,9 +5,9 @@
 //   0   8     "LMQTABLE"                              48   8     last record: physical offset
 //   8   4     version                                 56   4       size
 //   12  4     rows per block                          60   4       CRC
-//   16  8     entries covered                         64   8     seed of the name hashes
-//   24  8     bytes of names covered                  72   4     checksum of the last entry covered
-//   32  8     number of queues                        76   4     CRC-32 of the names' checksums
+//   16  8     entries covered                         64   4     checksum of the last entry covered
+//   24  8     bytes of names covered                  68   4     CRC-32 of the names' checksums
+//   32  8     number of queues                        72   52    0
 //   40  8     position of the log: below is covered   124  4     CRC-32 of bytes 0..123
 //
 // Then blocks of rows, by queue number, the last one shorter; each is followed by its CRC-32 (4):
@@ -34,7 +34,6 @@ namespace lmq {
 
 struct LmqSnapshotHeader {
   LmqIndex::Snapshot covers;
-  uint64_t seed = 0;
   uint32_t lastEntryChecksum = 0;  // 0: no entry
   uint32_t namesDigest = 0;
 };

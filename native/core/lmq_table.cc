@@ -29,19 +29,20 @@ Status noMemory() { return Status(Code::kNoMemory, "No memory for the table of l
 
 }  // namespace
 
-// Both factors of every product hold a secret, so no text makes one of them zero on purpose.
+// Both factors of every product hold a secret, so that no text makes one of them zero on purpose,
+// and the length is none that the text could make up for.
 uint32_t lmqNameHash(uint64_t seed, std::string_view name) {
   const uint8_t* at = reinterpret_cast<const uint8_t*>(name.data());
   size_t left = name.size();
   const uint64_t secretA = mix(seed ^ kOddA, kOddB);
   const uint64_t secretB = mix(seed ^ kOddB, kOddA);
-  uint64_t hash = secretA ^ name.size();
+  uint64_t hash = secretA;
   for (; left > 16; at += 16, left -= 16) {
     hash = mix(load<uint64_t>(at) ^ hash, load<uint64_t>(at + 8) ^ secretB);
   }
   const uint64_t first = left > 8 ? load<uint64_t>(at) : loadUpTo8(at, left);
   const uint64_t second = left > 8 ? load<uint64_t>(at + left - 8) : 0;
-  hash = mix(mix(first ^ hash, second ^ secretB), secretA | 1);
+  hash = mix(mix(first ^ hash, second ^ secretB), secretA ^ name.size());
   return static_cast<uint32_t>(hash ^ hash >> 32);
 }
 

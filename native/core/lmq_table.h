@@ -19,8 +19,7 @@
 
 namespace lmq {
 
-// Of a name. Seeded by the directory's own random number, so that names which collide in one store
-// do not in another, and nobody can choose names that do.
+// Of a name. The seed is random, so that nobody can choose names that collide.
 uint32_t lmqNameHash(uint64_t seed, std::string_view name);
 
 class LmqTable {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 namespace lmq {
@@ -49,7 +50,8 @@ struct Message {
   int32_t flag = 0;
   int32_t sysFlag = 0;          // the IPv6 bits are derived from the hosts
   int32_t reconsumeTimes = 0;
-  int64_t bornTimestamp = 0;
+  static constexpr int64_t kAtStore = std::numeric_limits<int64_t>::min();
+  int64_t bornTimestamp = kAtStore;   // kAtStore: the store timestamp
   int64_t preparedTransactionOffset = 0;
   Host bornHost;
   Host storeHost;

@@ -76,10 +76,10 @@ Status judgeTail(StoreParts& parts, CommitLogScan& log, RecoveryPlan* plan) {
   const int64_t harmless = (*step).verdict == record::Verdict::kBlank
                                ? static_cast<int64_t>(record::kBlankSize) : 0;
   if (*last > plan->logEnd + harmless) plan->damaged = true;
-  if (plan->syncedBelow > plan->logEnd) plan->damaged = true;
+  const bool synced = plan->logEnd + harmless >= plan->syncedBelow;
+  if (!synced) plan->damaged = true;
 
-  const bool corrupt = plan->damaged && (plan->syncedBelow >= 0 ? plan->logEnd < plan->syncedBelow
-                                                                : wholeRecordLater);
+  const bool corrupt = plan->damaged && (plan->syncedBelow >= 0 ? !synced : wholeRecordLater);
   if (!corrupt || parts.options.repair || parts.options.readOnly) return {};
   return Status(Code::kCorruptLog,
                 std::string("The commit log is damaged (") + record::verdictText(plan->verdict) +

@@ -15,6 +15,16 @@ int64_t queuesEnd(const StoreParts& parts) {
   return end;
 }
 
+// `position`, or the end of the file before where its own file is missing, so that the scan stops
+// there instead of taking the log to end at `position`.
+int64_t startAt(const CommitLogScan& log, int64_t position) {
+  if (log.hasFile(position)) return position;
+  const auto after = std::upper_bound(log.bases().begin(), log.bases().end(),
+                                      static_cast<uint64_t>(position));
+  if (after == log.bases().begin()) return position;
+  return std::min(position, log.endOfFile(static_cast<int64_t>(*std::prev(after))));
+}
+
 // The base of RocketMQ's recovery start.
 Result<int64_t> brokerStart(StoreParts& parts, CommitLogScan& log, bool aborted) {
   Result<std::optional<BrokerCheckpoint>> read = parts.dir.readBrokerCheckpoint();
@@ -49,9 +59,10 @@ Status decideStart(StoreParts& parts, CommitLogScan& log, RecoveryPlan* plan) {
   const OwnCheckpoint& own = parts.checkpoint;
   if (!parts.isForeign() && own.sequence > 0) {
     // Closed by us, but something was appended since: another program closed it cleanly, or `abort`
-    // is its. Below our end nothing is in doubt.
+    // is its. Below our end nothing is in doubt, unless our last record is another now.
     const bool closed = own.clean;
-    plan->scanFrom = std::max(first, closed ? own.logEnd : own.derivedSynced);
+    const int64_t ourEnd = own.last.physicalOffset >= 0 ? own.last.physicalOffset : own.logEnd;
+    plan->scanFrom = startAt(log, std::max(first, closed ? ourEnd : own.derivedSynced));
     plan->syncedBelow = closed ? own.logEnd : own.logSynced;
     plan->last = closed ? own.last : RecordIdentity{};
     plan->lastTimestamp = own.lastTimestamp;

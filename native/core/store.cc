@@ -123,7 +123,7 @@ Status Store::append(uint32_t topic, Message& message, int64_t planSlot, Appende
 
   const int64_t now = clock_ >= 0 ? clock_ : wallClockMillis();
   stamp.storeTimestamp = now > lastTimestamp_ ? now : lastTimestamp_;  // never back (spec Q52)
-  if (message.bornTimestamp == 0) message.bornTimestamp = stamp.storeTimestamp;
+  if (message.bornTimestamp == Message::kAtStore) message.bornTimestamp = stamp.storeTimestamp;
   uint8_t* window = nullptr;
   LMQ_TRY(log.place(stamp.physicalOffset, measure.totalSize, &window));
   record::encode(message, part, measure, stamp, window);

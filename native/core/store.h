@@ -67,8 +67,7 @@ class Store {
   // A number for a checked topic. Creates no queue.
   Result<uint32_t> topic(std::string_view name);
   Status setPlan(size_t slot, std::string_view names, size_t count, bool writeNames);
-  // `plan` -1: no light queues. `message.topic` is filled in from `topic`; bornTimestamp 0 becomes
-  // the store timestamp. On failure nothing has changed. Afterwards plan(slot) holds the offsets.
+  // `plan` -1: no light queues. `message.topic` is filled in from `topic`. On failure nothing has changed. Afterwards plan(slot) holds the offsets.
   Status append(uint32_t topic, Message& message, int64_t plan, Appended* out);
   const DispatchPlan& plan(size_t slot) const { return *plans_[slot]; }
   // Store timestamps of the following appends; negative: the system's clock.

@@ -29,9 +29,8 @@ inline testing::AssertionResult succeeded(const Status& status) {
 
 class TempDirectory {
  public:
-  TempDirectory() {
-    const std::string base = std::filesystem::temp_directory_path().string();
-    path_ = base + "/lmq-store-XXXXXX";
+  explicit TempDirectory(const std::string& base = std::filesystem::temp_directory_path().string())
+      : path_(base + "/lmq-store-XXXXXX") {
     EXPECT_NE(::mkdtemp(path_.data()), nullptr);
   }
   ~TempDirectory() {
@@ -57,6 +56,13 @@ class TempDirectory {
  private:
   std::string path_;
 };
+
+// For tests of very many syncs: in memory where the system has such a place.
+inline std::string memoryDirectory() {
+  const std::string memory = "/dev/shm";
+  return ::access(memory.c_str(), W_OK) == 0 ? memory
+                                             : std::filesystem::temp_directory_path().string();
+}
 
 // A file system of its own and of a given size, where the test may mount one.
 class SmallDisk {

@@ -97,6 +97,8 @@ function unitsOf(opened: Opened, topic: string, queueId: number): FileUnit[] {
       const tagsCode = tags === undefined ? 0 : javaHash(tags);
       units.push({ queueOffset: offset, physicalOffset, size, tagsCode });
     }
+    // Beside a writer, a unit whose record is not there yet ends what can be read.
+    if (nextOffset === at) break;
     at = nextOffset;
   }
   return units;

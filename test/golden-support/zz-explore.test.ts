@@ -81,7 +81,7 @@ for (const name of storeNames) {
         }
         try {
           say('  recovery', o.store.recovery);
-          if (o.logMin !== x.minPhyOffset) say('  logMin', o.logMin, x.minPhyOffset);
+          if (o.logMin !== Math.max(0, x.minPhyOffset)) say('  logMin', o.logMin, x.minPhyOffset);
           if (o.logEnd !== x.maxPhyOffset) say('  logEnd', o.logEnd, x.maxPhyOffset);
           const { messages, holes } = A.logOf(o, openedWith.mappedFileSizeCommitLog as number);
           if (!isDeepStrictEqual(holes, x.blanks))
