@@ -7,7 +7,9 @@
       "target_name": "lmq_store",
       "sources": ["<!@(ls native/core/*.cc native/binding/*.cc)"],
       "include_dirs": ["native", "<!(node -p \"require('node-addon-api').include_dir\")"],
-      "defines": ["NAPI_VERSION=8", "NAPI_CPP_EXCEPTIONS", "NODE_ADDON_API_DISABLE_DEPRECATED"],
+      "defines": ["NAPI_VERSION=8", "NAPI_CPP_EXCEPTIONS", "NODE_ADDON_API_DISABLE_DEPRECATED",
+                  # A process that exits, or a worker that ends, takes no more exceptions.
+                  "NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS"],
       "cflags!": ["-fno-exceptions"],
       "cflags_cc!": ["-fno-exceptions", "-std=gnu++17", "-std=gnu++20"],
       # No -march: one binary serves every machine, the fast kernels are chosen at run time.

@@ -8,7 +8,7 @@ import { installPeers } from './runner/install.mjs';
 import { machine } from './runner/machine.mjs';
 import { runTrial } from './runner/rounds.mjs';
 import { resultOf } from './runner/statistics.mjs';
-import { block, losses } from './runner/table.mjs';
+import { block, heading, losses } from './runner/table.mjs';
 import { select } from './trials/index.mjs';
 import { full, quick } from './trials/scale.mjs';
 
@@ -51,6 +51,7 @@ process.on('exit', () => rmSync(scratch, { recursive: true, force: true }));
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(130));
 
 const results = { machine: machine(addon.crcKernel()), quick: isQuick, trials: [] };
+console.log(heading(results.machine));
 for (const trial of trials) {
   const step = (text) => progress(`${trial.name}: ${text}`);
   try {

@@ -129,6 +129,15 @@ export function converted(error: unknown, trace?: Trace): unknown {
   return facts ? failureOf(facts as NativeFacts, trace) : error;
 }
 
+/** Calls native, whose errors become ours. */
+export function asking<T>(question: () => T): T {
+  try {
+    return question();
+  } catch (error) {
+    throw converted(error);
+  }
+}
+
 /** Where an asynchronous call was made. */
 export interface Trace {
   readonly stack: string;

@@ -2,7 +2,7 @@
  * Lists of light queues, parsed once. A list that was seen before is found by comparing its elements
  * and costs one number in the call to native; the cache is a fixed table of 1024 sets of four slots.
  */
-import { rangeMistake, typeMistake } from './errors.ts';
+import { asking, typeMistake } from './errors.ts';
 import { fullLmqName, LMQ_PREFIX, splitList } from './lmq.ts';
 import type { NativeStore } from './native.ts';
 
@@ -65,7 +65,7 @@ export class Plans {
     const list = parts.join(',');
     // What the slot held is gone for native as soon as it is told, even if it then refuses.
     this.#entries[slot] = undefined;
-    this.#native.plan(slot, list, parts.length, kind === 'names');
+    asking(() => this.#native.plan(slot, list, parts.length, kind === 'names'));
     const entry: Entry = { slot, queues, list, kind, hash, elements };
     this.#entries[slot] = entry;
     return entry;
@@ -117,9 +117,3 @@ export function namesOf(lmq: unknown): readonly string[] | undefined {
   }
   return lmq.length === 0 ? undefined : lmq;
 }
-
-export const refuseTwoLists = () =>
-  rangeMistake(
-    'STORE_INVALID_MESSAGE',
-    'Light queues are named both by lmq and by the property INNER_MULTI_DISPATCH.',
-  );

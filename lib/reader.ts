@@ -1,6 +1,6 @@
 /** A store that is read: every question that changes nothing. */
 import { EventEmitter } from 'node:events';
-import { count, offsetOf, queueIdOf, textOf, within } from './checks.ts';
+import { offsetOf, queueIdOf, textOf, within } from './checks.ts';
 import { type StoreFailure, traceOf } from './errors.ts';
 import { fullLmqName, LMQ_PREFIX } from './lmq.ts';
 import { addon, type RecoveryReport } from './native.ts';
@@ -8,6 +8,7 @@ import { Queue } from './queue.ts';
 import type { Session } from './session.ts';
 import { QueueSource } from './source.ts';
 import type { StoredMessage } from './stored-message.ts';
+import { wellFormed } from './text.ts';
 import { type Fault, type VerifyOptions, verification } from './verify.ts';
 
 export interface StoreEvents {
@@ -58,15 +59,19 @@ export class StoreReader extends EventEmitter<StoreEvents> {
   /** A queue of a topic; a name with '%LMQ%' is a light queue. */
   queue(topic: string, queueId = 0): Queue {
     this.#session.assertOpen();
+    const name = wellFormed(textOf(topic, 'topic'));
     const id = queueIdOf(queueId);
-    if (textOf(topic, 'topic').startsWith(LMQ_PREFIX) && id === 0) return this.lmq(topic);
-    return new Queue(new QueueSource(this.#session, topic, id, false));
+    if (name.startsWith(LMQ_PREFIX) && id === 0) return this.lmq(topic);
+    return new Queue(new QueueSource(this.#session, name, id, false));
   }
 
   /** A light queue; '%LMQ%' is added where it is missing. */
   lmq(name: string): Queue {
     this.#session.assertOpen();
-    return new Queue(new QueueSource(this.#session, fullLmqName(name), 0, true));
+    // A broker's log may have names that no message may bring here: what there is can be read.
+    const odd = typeof name === 'string' && this.#session.ask((native) => native.findLmq(name)) >= 0;
+    const full = odd ? name : fullLmqName(name);
+    return new Queue(new QueueSource(this.#session, full, 0, true));
   }
 
   /** Topics that have queues. */
@@ -76,7 +81,7 @@ export class StoreReader extends EventEmitter<StoreEvents> {
 
   /** The queues of a topic, or of all topics; light queues are listed by {@link lmqs}. */
   queues(topic?: string): QueueInfo[] {
-    const name = topic === undefined ? undefined : textOf(topic, 'topic');
+    const name = topic === undefined ? undefined : wellFormed(textOf(topic, 'topic'));
     return this.#session.ask((native) => native.queues(name));
   }
 
@@ -85,7 +90,7 @@ export class StoreReader extends EventEmitter<StoreEvents> {
     const prefix = textOf(options.prefix ?? '', 'prefix');
     const full = prefix.startsWith(LMQ_PREFIX) ? prefix : LMQ_PREFIX + prefix;
     const cursor = within(Number(textOf(options.cursor ?? '0', 'cursor')), 'cursor', 0, 2 ** 53);
-    const limit = Math.max(1, count(options.limit, 'limit', 1000));
+    const limit = within(options.limit ?? 1000, 'limit', 1, 2 ** 31 - 1);
     const page = this.#session.ask((native) => native.lmqs(full, cursor, limit));
     return page.cursor < 0
       ? { names: page.names }

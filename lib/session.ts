@@ -1,6 +1,13 @@
 /** An open store as the parts of this library share it. */
 import { type Config, type MessageStoreOptions, resolveConfig } from './config.ts';
-import { converted, failureOf, StoreError, type StoreFailure, type Trace } from './errors.ts';
+import {
+  asking,
+  converted,
+  failureOf,
+  StoreError,
+  type StoreFailure,
+  type Trace,
+} from './errors.ts';
 import { Life } from './life.ts';
 import { addon, type NativeEvent, type NativeStore } from './native.ts';
 import { Pages } from './page.ts';
@@ -31,7 +38,7 @@ export class Session {
       const native = await addon.openStore(config.native, (event) => receive(event));
       const session = new Session(native, config);
       receive = (event) => session.#receive(event);
-      // By then the store is made and listens.
+      // Once the store is made and listens.
       for (const event of early) setImmediate(receive, event);
       session.#reportRecovery();
       return session;
@@ -66,18 +73,14 @@ export class Session {
     if (this.config.native.readOnly) this.#refresh();
   }
 
-  /** Calls native where it answers with values, and makes its errors ours. */
+  /** Asks native what it answers with a value. */
   ask<T>(question: (native: NativeStore) => T): T {
     this.assertReadable();
-    try {
-      return question(this.native);
-    } catch (error) {
-      throw converted(error);
-    }
+    return asking(() => question(this.native));
   }
 
   /** Holds the process, and the end of a close, until a promise of native's settles. */
-  async await<T>(promise: Promise<T>, trace: Trace): Promise<T> {
+  async hold<T>(promise: Promise<T>, trace: Trace): Promise<T> {
     this.life.hold();
     this.#running.add(promise);
     try {
@@ -95,17 +98,13 @@ export class Session {
     this.waiters.end();
     await this.puts.settled();
     await Promise.allSettled(this.#running);
-    await this.await(this.native.close(), trace);
+    await this.hold(this.native.close(), trace);
     this.config.logger?.debug?.(`Closed ${this.config.native.path}.`);
   }
 
   #refresh(): void {
-    try {
-      // Whoever looks first wakes all: the next look would find nothing new.
-      if (this.native.refresh()) this.waiters.news();
-    } catch (error) {
-      throw converted(error);
-    }
+    // Whoever looks first wakes all: the next look would find nothing new.
+    if (asking(() => this.native.refresh())) this.waiters.news();
   }
 
   #receive(event: NativeEvent): void {

@@ -54,6 +54,6 @@ export class MessageStore extends StoreReader {
   /** Resolves once everything stored so far is on disk. */
   async flush(): Promise<void> {
     this.#session.assertOpen();
-    await this.#session.await(this.#session.native.flush(), traceOf(this.flush));
+    await this.#session.hold(this.#session.native.flush(), traceOf(this.flush));
   }
 }

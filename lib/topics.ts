@@ -1,5 +1,5 @@
 /** Topics: which names there may be, and the numbers that stand for them in native. */
-import { rangeMistake, typeMistake } from './errors.ts';
+import { asking, rangeMistake, typeMistake } from './errors.ts';
 import { allowsLightQueues, LMQ_PREFIX } from './lmq.ts';
 import type { NativeStore } from './native.ts';
 import { wellFormed } from './text.ts';
@@ -55,7 +55,7 @@ export class Topics {
 
   #add(given: string): Topic {
     const name = checkTopic(given, this.#limit);
-    const handle = this.#native.topic(name);
+    const handle = asking(() => this.#native.topic(name));
     const topic: Topic = { given, name, handle, lightQueues: allowsLightQueues(name) };
     this.#known.set(given, topic);
     return topic;

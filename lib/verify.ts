@@ -37,7 +37,7 @@ export async function* verification(
     if (runs.get(session) !== run) {
       throw new StoreError('STORE_BUSY', 'A later verification took the place of this one.');
     }
-    const { faults, done, ...progress } = await session.await(
+    const { faults, done, ...progress } = await session.hold(
       session.native.verifyStep(restart),
       trace,
     );

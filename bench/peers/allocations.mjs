@@ -39,10 +39,10 @@ async function append({ directory, light, appends }) {
 
   const value = heapPerCall(appends, append);
   const details = {
-    'native allocations': nativeAllocationsPerCall(appends, appendMade),
     'B with a reused result': heapPerCall(appends, appendReusing),
     'B with the property string': heapPerCall(appends, appendMade),
     'B with the message object too': heapPerCall(appends, appendMaking),
+    'native allocations': nativeAllocationsPerCall(appends, appendMade),
   };
   await store.close();
   check(last.size > body.length, 'our append');

@@ -37,16 +37,14 @@ async function plan({ directory, count }) {
 async function topicKeys({ directory, count }) {
   const store = await MessageStore.open(directory);
   const message = messages();
-  const to = (topic) => (i) => store.append({ ...message(i), queueId: 0, topic: topic(i) });
-  const known = to((i) => `${TOPIC}-${i % QUEUES}`);
+  const topics = (name, many) => Array.from({ length: many }, (_, i) => `${name}-${i}`);
+  const to = (names) => (i) =>
+    store.append({ ...message(i), queueId: 0, topic: names[i % names.length] });
+  const known = to(topics(TOPIC, QUEUES));
   for (let i = 0; i < count; i++) known(i);
   const value = nativeAllocationsPerCall(count, known);
-  const details = {
-    'with a new topic': nativeAllocationsPerCall(
-      SOME,
-      to((i) => `new-${i}`),
-    ),
-  };
+  const unknown = to(topics('new', SOME));
+  const details = { 'with a new topic': nativeAllocationsPerCall(SOME, unknown) };
   await store.close();
   return { value, details };
 }

@@ -21,6 +21,7 @@ export function machine(crcKernel) {
     cpu: cpus[0]?.model.trim() ?? process.arch,
     cores: cpus.length,
     memory: os.totalmem(),
+    load: os.loadavg()[0],
     features: features(),
     kernel: `${os.type()} ${os.release()}`,
     node: process.versions.node,

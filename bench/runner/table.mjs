@@ -1,5 +1,10 @@
 // Results as text: a block for each trial, then where peers win.
 
+export function heading({ cpu, cores, load, kernel, node, crcKernel }) {
+  const busy = load > cores / 4 ? ' (busy: trust no figure)' : '';
+  return `${cpu}, ${cores} cores, ${kernel}, Node ${node}, CRC kernel ${crcKernel}, load ${short(load)}${busy}\n`;
+}
+
 export function block({ name, unit, what, ours, peers, ratios, goals, apart }) {
   const rows = [
     ['ours', '', value(ours, unit), '', goals.ours === undefined ? '' : `goal ${goals.ours}`],

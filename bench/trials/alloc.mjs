@@ -1,7 +1,7 @@
 // Heap of JavaScript and of C++ for one append. The young generation is so large that nothing is collected
 // meanwhile.
 
-const flags = ['--min-semi-space-size=256', '--max-semi-space-size=256'];
+export const flags = ['--min-semi-space-size=256', '--max-semi-space-size=256'];
 
 export default [0, 1, 4, 16].map((light) => ({
   name: `alloc/append/${light}`,

@@ -1,10 +1,13 @@
 // The three ideas that the store grew from, each as a count of native allocations: none where the idea
 // holds. What the same call costs without it stands in the details.
 
+import { flags } from './alloc.mjs';
+
 const trial = (name, job, what) => ({
   name: `seeds/${name}`,
   unit: 'allocations',
   better: 'less',
+  flags,
   counted: true,
   what,
   goals: { ours: 0 },

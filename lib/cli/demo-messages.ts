@@ -80,7 +80,7 @@ export class GeneratedMessages implements Source {
 
   #route(random: Random): Route {
     if (this.#devices > 0 && random.next() < 0.3) {
-      const device = `${LMQ_PREFIX}device-${random.below(this.#devices, 1.5)}`;
+      const device = `${LMQ_PREFIX}device-${random.below(this.#devices, 1.25)}`;
       const owners = this.#members(random, random.below(3));
       return {
         topic: 'device-report',
@@ -97,7 +97,7 @@ export class GeneratedMessages implements Source {
   #members(random: Random, count: number): string[] {
     const names = new Set<string>();
     for (let i = 0; i < count; i++)
-      names.add(`${LMQ_PREFIX}user-${random.below(this.#users, 2.5)}`);
+      names.add(`${LMQ_PREFIX}user-${random.below(this.#users, 2)}`);
     return [...names];
   }
 }

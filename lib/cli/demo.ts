@@ -19,7 +19,7 @@ interface Options {
   from?: string;
 }
 
-const DEFAULT_MESSAGES = 150_000;
+const DEFAULT_MESSAGES = 120_000;
 
 /** A directory of the user's, which must be his to give, or one of our own. */
 function workDirectory(given: string | undefined): string {

@@ -42,7 +42,9 @@ function add(program: Command, name: string, description: string): Command {
 
 function build(): Command {
   const program = new Command('lmq-store')
-    .description('Looks into message stores; changes nothing in them.')
+    .description(
+      'Looks into message stores without changing a byte, and shows what they are made for.',
+    )
     .version(version)
     .exitOverride()
     .configureHelp({ showGlobalOptions: true })
@@ -52,7 +54,7 @@ function build(): Command {
     .option('--dir <dir>', 'a new or empty directory, which is kept (default: a temporary one)')
     .option(
       '--messages <n>',
-      'messages in all (default: 150,000; with --from, what DIR holds)',
+      'messages in all (default: 120,000; with --from, what DIR holds)',
       integer(1),
     )
     .option('--queues <n>', 'light queues', integer(1), 10_000)

@@ -68,7 +68,7 @@ export function bytes(value: number): string {
   return `${power === 0 ? value : (value / 2 ** (10 * power)).toFixed(1)} ${units[power]}`;
 }
 
-/** The short form is for a look at 1 s of work; less than that shows nothing. */
+/** A bar on stderr, where that is a terminal, for work that takes more than a second. */
 export class Progress {
   readonly #begun = performance.now();
   readonly #bar: SingleBar | undefined;
@@ -79,7 +79,9 @@ export class Progress {
       format: `${label} {bar} {percentage}% {value}/{total}`,
       stream: process.stderr,
       clearOnComplete: true,
-      hideCursor: true,
+      // Nothing to restore when the user breaks off.
+      hideCursor: false,
+      linewrap: true,
     };
     if (process.stderr.isTTY) this.#bar = new SingleBar(options, Presets.shades_classic);
   }

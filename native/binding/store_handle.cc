@@ -88,7 +88,7 @@ void StoreHandle::send(std::unique_ptr<Event> event) {
   }
 }
 
-void StoreHandle::deliver(napi_env env, napi_value listener, void* context, void* data) {
+void StoreHandle::deliver(napi_env env, napi_value listener, void* context, void* data) try {
   const std::unique_ptr<Event> event(static_cast<Event*>(data));
   if (env == nullptr) return;  // the environment ends
   StoreHandle& handle = *static_cast<StoreHandle*>(context);
@@ -119,6 +119,8 @@ void StoreHandle::deliver(napi_env env, napi_value listener, void* context, void
     napi_get_and_clear_last_exception(env, &error);
     napi_fatal_exception(env, error);
   }
+} catch (const Napi::Error&) {
+  // The environment ends and runs no JavaScript any more.
 }
 
 StoreHandle* handleOf(const Napi::Value& value) {

@@ -79,6 +79,35 @@ Result<CommitLogScan::Step> CommitLogScan::step() {
   return step;
 }
 
+Status CommitLogScan::passDamage(const Step& damage) {
+  const auto toNextFile = [&] {
+    const auto next = std::upper_bound(bases_.begin(), bases_.end(), static_cast<uint64_t>(damage.position));
+    position_ = next == bases_.end() ? endOfFile(damage.position) : static_cast<int64_t>(*next);
+    return Status();
+  };
+  if (!hasFile(damage.position)) return toNextFile();
+  if (damage.view.size > 0) {
+    position_ = damage.position + static_cast<int64_t>(damage.view.size);
+    return {};
+  }
+  const Result<int64_t> last = lastByte(damage.position);
+  if (!last.ok()) return last.status();
+  for (int64_t at = damage.position + 1; at + static_cast<int64_t>(record::kMinSize) <= *last; ++at) {
+    size_t available = 0;
+    const Result<const uint8_t*> bytes = bytesAt(at, record::kBlankSize, &available);
+    if (!bytes.ok()) return bytes.status();
+    bool blank = false;
+    if (record::claimedSize(*bytes, &blank) <= 0 || blank) continue;
+    position_ = at;
+    const Result<Step> found = step();
+    if (!found.ok()) return found.status();
+    if ((*found).verdict != record::Verdict::kRecord) continue;
+    position_ = at;
+    return {};
+  }
+  return toNextFile();
+}
+
 Result<int64_t> CommitLogScan::lastByte(int64_t position) {
   if (!hasFile(position)) return position;
   LMQ_TRY(openFileOf(position));

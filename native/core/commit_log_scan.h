@@ -30,6 +30,10 @@ class CommitLogScan {
   // At damage, at zeros and where no file is (kEnd) it stays.
   Result<Step> step();
 
+  // Moves behind damage that step() met: behind the record where its lengths are right, else to the
+  // next place in its file at which a whole record knows its own position, else to the next file.
+  Status passDamage(const Step& step);
+
   // End of the last byte that is not zero in the file that holds `position`, from there on;
   // `position` itself if only zeros follow.
   Result<int64_t> lastByte(int64_t position);

@@ -81,11 +81,19 @@ Status ConsumeQueue::noteLast() {
   return {};
 }
 
+std::vector<uint64_t> ConsumeQueue::connectedBases() const {
+  std::vector<uint64_t> bases = files_.bases();
+  for (size_t i = 1; i < bases.size(); ++i) {
+    if (bases[i] != bases[i - 1] + files_.fileSize()) bases.resize(i);
+  }
+  return bases;
+}
+
 Status ConsumeQueue::load(bool dense) {
   LMQ_TRY(files_.load());
   end_ = 0;
   minFor_ = -1;
-  const std::vector<uint64_t> bases = files_.bases();
+  const std::vector<uint64_t> bases = connectedBases();
   if (!bases.empty()) {
     const int64_t perFile = unitsPerFile();
     // Every file but the last is full, unless one was made ahead or damaged: go back to the first
@@ -98,7 +106,6 @@ Status ConsumeQueue::load(bool dense) {
       if (!end.ok()) return end.status();
       end_ = *end;
       if (end_ < at + perFile || index + 1 == bases.size()) break;
-      if (bases[index + 1] != static_cast<uint64_t>(end_) * kUnitSize) break;  // a file is missing
       at = end_;
     }
   }
@@ -201,7 +208,7 @@ Status ConsumeQueue::units(int64_t from, size_t max, PlacedUnit* out, size_t* co
 }
 
 Status ConsumeQueue::truncate(int64_t logEnd) {
-  std::vector<uint64_t> bases = files_.bases();
+  const std::vector<uint64_t> bases = connectedBases();
   const int64_t perFile = unitsPerFile();
   // From the newest file back: drop what starts at or above the log's end, cut inside the first that
   // starts below it. A file that does not even start with a valid unit is dropped too.
@@ -219,6 +226,14 @@ Status ConsumeQueue::truncate(int64_t logEnd) {
   minFor_ = -1;
   LMQ_TRY(files_.truncate(static_cast<uint64_t>(end_) * kUnitSize));
   return noteLast();
+}
+
+Status ConsumeQueue::removeAll() {
+  LMQ_TRY(files_.removeAll());
+  end_ = synced_ = 0;
+  recordsEnd_ = lastPhysical_ = -1;
+  minFor_ = -1;
+  return {};
 }
 
 Status ConsumeQueue::sync(int64_t to) {

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "lmq_entry.h"
 #include "mapped_file_queue.h"
@@ -61,7 +62,7 @@ class ConsumeQueue {
   // maxOffset() as it was under the append lock.
   Status sync(int64_t to);
   bool isDirty(int64_t to) const { return to != synced_; }
-  Status removeAll() { return files_.removeAll(); }
+  Status removeAll();
 
  private:
   Result<Unit> unitAt(int64_t offset) const;
@@ -69,6 +70,7 @@ class ConsumeQueue {
   Result<int64_t> scan(int64_t from, int64_t to, int64_t logEnd);
   Result<int64_t> searchEnd(int64_t from, int64_t to) const;
   Status noteLast();
+  std::vector<uint64_t> connectedBases() const;  // of the files before the first missing one
 
   std::string topic_;
   int32_t queueId_;

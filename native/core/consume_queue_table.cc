@@ -139,4 +139,10 @@ ConsumeQueue* ConsumeQueueTable::create(uint32_t topic, int32_t queueId) try {
   return nullptr;
 }
 
+int64_t ConsumeQueueTable::unitCount() const {
+  int64_t count = 0;
+  for (const auto& queue : queues_) count += queue->maxOffset();
+  return count;
+}
+
 }  // namespace lmq

@@ -44,6 +44,9 @@ class ConsumeQueueTable {
   // Makes the object; its directory comes with its first unit. nullptr if memory is refused.
   ConsumeQueue* create(uint32_t topic, int32_t queueId);
 
+  // One past the last offset, over all queues.
+  int64_t unitCount() const;
+
   const std::vector<std::unique_ptr<ConsumeQueue>>& all() const { return queues_; }
 
  private:

@@ -216,4 +216,6 @@ Status LmqIndex::writeSnapshot(int64_t logPosition, const RecordIdentity& last,
   return impl_->writeSnapshot(logPosition, last, withLock);
 }
 
+Status LmqIndex::discard() { return impl_->discard(); }
+
 }  // namespace lmq

@@ -100,6 +100,8 @@ class LmqIndex {
   // only; an entry added meanwhile is replayed, which changes nothing twice.
   Status writeSnapshot(int64_t logPosition, const RecordIdentity& last,
                        const std::function<void(const std::function<void()>&)>& withLock);
+  // Damage was met: removes the snapshot and writes no other, so that the next open rebuilds.
+  Status discard();
 
  private:
   class Impl;

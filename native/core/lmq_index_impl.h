@@ -1,6 +1,7 @@
 // What LmqIndex is made of: names, entries, a row for each queue, and the table from names to rows.
 #pragma once
 
+#include <atomic>
 #include <algorithm>
 #include <mutex>
 
@@ -27,6 +28,7 @@ class LmqIndex::Impl {
   Status sync(uint64_t entries);
   Status writeSnapshot(int64_t logPosition, const RecordIdentity& last,
                        const std::function<void(const std::function<void()>&)>& withLock);
+  Status discard();
 
   // lmq_index.cc
   uint64_t find(std::string_view name) const;
@@ -67,6 +69,7 @@ class LmqIndex::Impl {
   const uint64_t seed_;  // of the hashes of names, which only this table knows
   uint32_t lastChecksum_ = 0;  // of the last entry when a reader looked; notices another log
 
+  std::atomic<bool> discarded_{false};
   std::mutex syncLock_;
   uint64_t syncedEntries_ = 0;
   uint64_t syncedNames_ = 0;

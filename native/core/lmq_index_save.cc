@@ -69,7 +69,7 @@ Status LmqIndex::Impl::sync(uint64_t wanted) {
 Status LmqIndex::Impl::writeSnapshot(
     int64_t logPosition, const RecordIdentity& last,
     const std::function<void(const std::function<void()>&)>& withLock) {
-  if (options_.inMemory) return {};
+  if (options_.inMemory || discarded_) return {};
   if (!writes()) {
     return Status(Code::kReadOnly, "The index of light queues is open for reading")
         .at(options_.directory);
@@ -108,6 +108,12 @@ Status LmqIndex::Impl::writeSnapshot(
   LMQ_TRY(syncDirectory(options_.directory));
   withLock([&] { snapshotEntries = header.covers.entries; });
   return {};
+}
+
+Status LmqIndex::Impl::discard() {
+  if (!writes() || discarded_.exchange(true)) return {};
+  LMQ_TRY(removeFile(tablePath()));
+  return syncDirectory(options_.directory);
 }
 
 }  // namespace lmq

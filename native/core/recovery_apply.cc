@@ -35,6 +35,18 @@ Status saveRange(StoreParts& parts, CommitLogScan& log, int64_t position, Recove
   return {};
 }
 
+// A broker that is killed while it makes the next file leaves it without a byte, and removes it when
+// it starts again (spec 1.3). So do we, but no file of another name (spec Q46).
+Status removeHollowFiles(const std::string& directory) {
+  const Result<std::vector<DirectoryEntry>> entries = list(directory);
+  if (!entries.ok()) return entries.status();
+  for (const DirectoryEntry& entry : *entries) {
+    if (entry.isDirectory || entry.size > 0 || baseOfFileName(entry.name) < 0) continue;
+    LMQ_TRY(removeFile(directory + "/" + entry.name));
+  }
+  return {};
+}
+
 Status cutLog(StoreParts& parts, const RecoveryPlan& plan, RecoveryReport* report) {
   if (plan.logMissing) {
     report->note(Status(Code::kLogMissing, "The log was missing; every queue was removed.")
@@ -51,6 +63,7 @@ Status cutLog(StoreParts& parts, const RecoveryPlan& plan, RecoveryReport* repor
     if (report->cutBytes > 0) LMQ_TRY(syncDirectory(parts.dir.cut()));
   }
   if (plan.trusted) return {};
+  LMQ_TRY(removeHollowFiles(parts.dir.commitLog()));
   MappedFileQueue& files = parts.log->files();
   const uint64_t end = static_cast<uint64_t>(plan.logEnd);
   LMQ_TRY(files.truncate(end));
@@ -70,18 +83,31 @@ Status clearWork(const StoreDir& dir) {
   return {};
 }
 
-Status restoreQueues(StoreParts& parts, const RecoveryPlan& plan) {
+// *from becomes the position from which topic queues must be dispatched again.
+Status restoreQueues(StoreParts& parts, const RecoveryPlan& plan, int64_t* from,
+                     RecoveryReport* report) {
   const bool ours = !parts.isForeign();
   // Those of a directory of RocketMQ's were loaded to decide where to start.
   if (ours || plan.logMissing) LMQ_TRY(parts.queues->load(plan.trusted, false));
-  if (plan.trusted) return {};
+  *from = plan.scanFrom;
+  const int64_t units = ours && parts.checkpoint.sequence > 0 ? parts.checkpoint.queueUnits : 0;
+  const auto judge = [&]() -> Status {
+    if (parts.queues->unitCount() >= units) return {};
+    // Anew, and not only what is behind the end of each: a file in the middle may be what is missing.
+    *from = parts.log->minPosition();
+    for (const auto& queue : parts.queues->all()) LMQ_TRY(queue->truncate(*from));
+    report->note(Status(Code::kCorruptFile, "Consume queues were missing or short; they were built again.")
+                     .at(parts.dir.consumeQueue()));
+    return {};
+  };
+  if (plan.trusted) return judge();
   // Units above what our checkpoint covers may be torn by a power cut: they are written again.
   const bool doubtful = ours && parts.checkpoint.sequence > 0 && !parts.checkpoint.clean;
   const int64_t keepBelow = doubtful ? std::min(plan.logEnd, parts.checkpoint.derivedSynced) : plan.logEnd;
   for (const auto& queue : parts.queues->all()) {
     LMQ_TRY(plan.logMissing ? queue->removeAll() : queue->truncate(keepBelow));
   }
-  return {};
+  return plan.logMissing ? Status() : judge();
 }
 
 Status writeMarker(StoreParts& parts, const RecoveryPlan& plan) {
@@ -127,7 +153,7 @@ Status redispatch(StoreParts& parts, int64_t from, int64_t mainFrom, int64_t to,
                          .at(parts.dir.commitLog())
                          .offset(step->position));
       }
-      log.seek(log.endOfFile(step->position));
+      LMQ_TRY(log.passDamage(*step));
       continue;
     }
     if (step->position + static_cast<int64_t>(step->view.size) > to) break;
@@ -146,13 +172,14 @@ Status applyRecovery(StoreParts& parts, const RecoveryPlan& plan, RecoveryReport
   const bool adopting = parts.isForeign() && !plan.fresh && !plan.logMissing;
   LMQ_TRY(cutLog(parts, plan, report));
   parts.log->setEndPosition(plan.logEnd);
-  LMQ_TRY(restoreQueues(parts, plan));
+  int64_t mainFrom = plan.scanFrom;
+  LMQ_TRY(restoreQueues(parts, plan, &mainFrom, report));
   LMQ_TRY(writeMarker(parts, plan));
 
   int64_t lmqFrom = plan.scanFrom;
   LMQ_TRY(restoreLmq(parts, plan, adopting, &lmqFrom, report));
-  const int64_t from = plan.trusted ? lmqFrom : std::min(lmqFrom, plan.scanFrom);
-  if (from < plan.logEnd) LMQ_TRY(redispatch(parts, from, plan.scanFrom, plan.logEnd, report));
+  const int64_t from = std::min(lmqFrom, mainFrom);
+  if (from < plan.logEnd) LMQ_TRY(redispatch(parts, from, mainFrom, plan.logEnd, report));
   LMQ_TRY(applyFacts(parts));
 
   OwnCheckpoint& own = parts.checkpoint;
@@ -169,25 +196,27 @@ Status applyRecovery(StoreParts& parts, const RecoveryPlan& plan, RecoveryReport
 }
 
 Status applyToReader(StoreParts& parts, const RecoveryPlan& plan, RecoveryReport* report) {
+  // Both sides of damage are shown: the log ends behind its last whole record. Without one behind it
+  // the damage is a torn tail, or a live one, which is none.
   int64_t end = plan.logEnd;
-  if (plan.damaged) {
+  CommitLogScan log(parts.dir.commitLog(), static_cast<uint64_t>(parts.log->fileSize()),
+                    parts.log->files().bases(), {});
+  log.seek(plan.logEnd);
+  while (plan.damaged && log.position() < static_cast<int64_t>(parts.log->files().endOfFiles())) {
+    const Result<CommitLogScan::Step> step = log.step();
+    if (!step.ok()) return step.status();
+    if ((*step).verdict == record::Verdict::kRecord) {
+      end = log.position();
+    } else if ((*step).verdict != record::Verdict::kBlank) {
+      LMQ_TRY(log.passDamage(*step));
+    }
+  }
+  if (end > plan.logEnd) {
     report->note(Status(Code::kCorruptLog, std::string("The log is damaged (") +
                                                record::verdictText(plan.verdict) +
                                                "); what lies behind is shown as far as it is whole.")
                      .at(parts.dir.commitLog())
                      .offset(plan.logEnd));
-    // Both sides of the damage are shown: the end is that of the last whole record.
-    CommitLogScan log(parts.dir.commitLog(), static_cast<uint64_t>(parts.log->fileSize()),
-                      parts.log->files().bases(), {});
-    for (const int64_t position : plan.laterFiles) {
-      log.seek(position);
-      for (;;) {
-        const Result<CommitLogScan::Step> step = log.step();
-        if (!step.ok()) return step.status();
-        if ((*step).verdict != record::Verdict::kRecord && (*step).verdict != record::Verdict::kBlank) break;
-        end = log.position();
-      }
-    }
   }
   parts.log->setEndPosition(end);
   if (parts.isForeign()) {

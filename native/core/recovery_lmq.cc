@@ -26,7 +26,8 @@ Status importQueue(StoreParts& parts, ConsumeQueue& source, int64_t from, int64_
   }
   std::vector<PlacedUnit> units(kImportUnits);
   int64_t imported = 0;
-  for (int64_t at = *min; at < source.maxOffset();) {
+  int64_t end = source.maxOffset();  // units of what was cut from the log do not count
+  for (int64_t at = *min; at < end;) {
     size_t count = 0;
     LMQ_TRY(source.units(at, units.size(), units.data(), &count));
     if (count == 0) break;
@@ -36,7 +37,10 @@ Status importQueue(StoreParts& parts, ConsumeQueue& source, int64_t from, int64_
           placed.unit.physicalOffset <= index.lastPhysicalOffset(queue)) {
         continue;
       }
-      if (placed.unit.physicalOffset >= below) break;
+      if (placed.unit.physicalOffset >= below) {
+        end = placed.queueOffset;
+        break;
+      }
       if (placed.queueOffset < index.nextOffset(queue)) continue;
       LMQ_TRY(index.reserve(1, 0, 0));
       LMQ_TRY(index.add(queue, placed));
@@ -46,11 +50,11 @@ Status importQueue(StoreParts& parts, ConsumeQueue& source, int64_t from, int64_
   }
   report->lmqImported += imported;
   // A queue whose records have all expired goes on counting; the log cannot tell from where.
-  if (index.lastPhysicalOffset(queue) < 0 && source.maxOffset() > parts.state.nextOffset(name)) {
+  if (index.lastPhysicalOffset(queue) < 0 && end > parts.state.nextOffset(name)) {
     LmqState::Fact fact;
     fact.kind = LmqState::kNextOffset;
     fact.name = name;
-    fact.queueOffset = source.maxOffset();
+    fact.queueOffset = end;
     fact.logEnd = below;
     LMQ_TRY(parts.state.record({fact}));
   }

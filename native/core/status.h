@@ -48,7 +48,9 @@ namespace lmq {
     "The commit log is missing while queues exist. Restore it, or open with "                      \
     "repair: 'truncate' to start empty.")                                                          \
   X(kCorruptRecord, "STORE_CORRUPT_RECORD", "The record is damaged; verify shows what else is.")   \
-  X(kCorruptFile, "STORE_CORRUPT_FILE", "The named file is damaged; restore it from a copy.")      \
+  X(kCorruptFile, "STORE_CORRUPT_FILE",                                                            \
+    "The named file is damaged. Below lmq/ the next open for writing builds it again; restore "    \
+    "any other from a copy.")                                                                      \
   X(kGap, "STORE_GAP", "The data asked for has expired; follow with onGap: 'skip' passes it.")     \
   X(kUnsupported, "STORE_UNSUPPORTED", "This feature of RocketMQ's format is not supported here.") \
   X(kDiskFull, "STORE_DISK_FULL", "Free space on the device; the store goes on by itself.")        \

@@ -34,9 +34,10 @@ Status Store::start() {
   derivedSyncedAt_ = wallClockMillis();
   lastTimestamp_ = plan.lastTimestamp;
   lastRecord_ = plan.last;
+  // What recovery accepted may only be in memory yet; readers of a SYNC_FLUSH store would not see it.
+  if (parts.options.syncFlush) LMQ_TRY(syncLog());
   flusher_ = std::make_unique<Flusher>(parts.options.flushInterval,
                                        [this](bool requested) { flushWork(requested); });
-  // What recovery accepted may only be in memory yet.
   if (plan.logEnd > synced_) flusher_->request();
   return {};
 }

@@ -12,7 +12,7 @@ namespace lmq {
 namespace {
 
 constexpr uint32_t kOwnVersion = 1;
-constexpr size_t kOwnSlotSize = 88;
+constexpr size_t kOwnSlotSize = 96;
 constexpr uint64_t kOwnSlotDistance = 4096;
 constexpr size_t kSmallFile = 64 * 1024;
 
@@ -28,6 +28,7 @@ void encodeSlot(const OwnCheckpoint& c, uint8_t* out) {
   store<int64_t>(out + 64, c.last.size);
   store<int64_t>(out + 72, c.last.crc);
   store<int64_t>(out + 80, c.lastTimestamp);
+  store<int64_t>(out + 88, c.queueUnits);
   store<uint32_t>(out, crc32(0, out + 4, kOwnSlotSize - 4));
 }
 
@@ -45,6 +46,7 @@ std::optional<OwnCheckpoint> decodeSlot(const uint8_t* in) {
   c.last.size = static_cast<uint32_t>(load<int64_t>(in + 64));
   c.last.crc = static_cast<uint32_t>(load<int64_t>(in + 72));
   c.lastTimestamp = load<int64_t>(in + 80);
+  c.queueUnits = load<int64_t>(in + 88);
   return c;
 }
 

@@ -38,6 +38,7 @@ struct BrokerCheckpoint {
 //   48  8     end of the log at a clean close
 //   56  24    the last record at a clean close: physical offset, size, CRC (RecordIdentity)
 //   80  8     store timestamp of the last record
+//   88  8     units that the topic queues hold of the log below derivedSynced, over all queues
 struct OwnCheckpoint {
   uint64_t sequence = 0;
   int64_t logSynced = 0;
@@ -47,6 +48,7 @@ struct OwnCheckpoint {
   int64_t logEnd = 0;
   RecordIdentity last;
   int64_t lastTimestamp = 0;
+  int64_t queueUnits = 0;
 };
 
 // lmq-store.json: the directory is ours; its format; the options its files depend on.

@@ -44,7 +44,12 @@ struct Store::Scan {
 };
 
 Status Store::unitsAt(QueueRef queue, int64_t from, size_t max, PlacedUnit* out, size_t* count) {
-  if (queue.lmq && !lmqIsDirectory()) return parts_->lmq->units(queue.number, from, max, out, count);
+  if (queue.lmq && !lmqIsDirectory()) {
+    Status status = parts_->lmq->units(queue.number, from, max, out, count);
+    // The log has what a damaged entry said: the next open builds the index again.
+    if (status.code() == Code::kCorruptFile) LMQ_TRY(parts_->lmq->discard());
+    return status;
+  }
   const auto& table = queue.lmq ? parts_->lmqDirectories : parts_->queues;
   return table->all()[queue.number]->units(from, max, out, count);
 }
@@ -188,10 +193,7 @@ Status Store::take(const ReadRequest& request, const PlacedUnit& placed, Scan& s
     return removing(size < record::kMinSize);
   }
   if (page->bytes + size > request.pageSize) {
-    if (page->rows.empty()) {
-      page->needed = size;
-      page->nextOffset = request.from;
-    }
+    page->needed = page->bytes + size;  // no limit of the read's: with room it goes on
     scan.stop = true;
     return {};
   }

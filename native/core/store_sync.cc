@@ -27,10 +27,10 @@ void Store::fail(const Status& status) {
   if (listener_.syncFailed) listener_.syncFailed(failure);
 }
 
-void Store::flushWork(bool) {
+void Store::flushWork(bool requested) {
   const std::lock_guard<std::mutex> guard(syncLock_);
   if (failed_.load(std::memory_order_acquire)) return;
-  Status status = syncLog();
+  Status status = logEnd() > syncedPosition() || requested ? syncLog() : Status();
   const bool due = logEnd() - derivedSynced_ >= kDerivedBytes ||
                    wallClockMillis() - derivedSyncedAt_ >= parts_->options.derivedInterval;
   if (status.ok() && due) status = syncDerived();
@@ -60,6 +60,7 @@ Status Store::syncDerived() {
   uint64_t entries = 0;
   int64_t timestamp = 0;
   int64_t lastPosition = 0;
+  int64_t units = 0;
   {
     const std::lock_guard<std::mutex> guard(lock_);
     if (undispatched_ >= 0) return {};  // a record waits for its dispatch: not yet
@@ -67,6 +68,7 @@ Status Store::syncDerived() {
     entries = parts_->lmq->entryCount();
     timestamp = lastTimestamp_;
     lastPosition = lastRecord_.physicalOffset;
+    units = parts_->queues->unitCount();
     for (const auto& queue : parts_->queues->all()) {
       if (queue->isDirty(queue->maxOffset())) dirty.push_back({queue.get(), queue->maxOffset()});
     }
@@ -79,6 +81,7 @@ Status Store::syncDerived() {
     own.derivedSynced = position;
     own.lmqEntries = entries;
     own.lastTimestamp = timestamp;
+    own.queueUnits = units;
     LMQ_TRY(parts_->dir.writeOwnCheckpoint(&own));
     LMQ_TRY(parts_->dir.syncOwnCheckpoint());
     BrokerCheckpoint broker;
@@ -143,6 +146,7 @@ Status Store::close() {
     own.logEnd = own.logSynced = own.derivedSynced = logEnd();
     own.lmqEntries = parts_->lmq->entryCount();
     own.lastTimestamp = lastTimestamp_;
+    own.queueUnits = parts_->queues->unitCount();
     Result<RecordIdentity> last = RecordIdentity{};
     if (lastRecord_.physicalOffset >= 0) last = identify(*parts_, lastRecord_.physicalOffset);
     if (!last.ok()) return last.takeStatus();

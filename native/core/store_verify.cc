@@ -66,16 +66,7 @@ Status StoreVerify::stepLog(Progress* progress) {
                                   step->position});
     }
     damagedBefore_ = true;
-    // Behind wrong bytes the next record is where the lengths say; behind a wrong length it is the
-    // next place at which a record knows its own position.
-    const bool lengthsRight = step->view.size > 0;
-    if (!log_.hasFile(step->position)) {
-      const auto next = std::upper_bound(log_.bases().begin(), log_.bases().end(),
-                                         static_cast<uint64_t>(step->position));
-      log_.seek(next == log_.bases().end() ? logEnd_ : static_cast<int64_t>(*next));
-    } else {
-      log_.seek(step->position + (lengthsRight ? static_cast<int64_t>(step->view.size) : 1));
-    }
+    LMQ_TRY(log_.passDamage(*step));
   }
   if (log_.position() >= logEnd_) inLog_ = false;
   return {};

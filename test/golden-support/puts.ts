@@ -1,0 +1,78 @@
+// The steps that put messages, as messages of ours.
+import type { AppendResult, Message, MessageStore } from '../../lib/index.ts';
+import { isStoreError, type StoreErrorCode } from '../../lib/index.ts';
+import type { Row } from './expected.ts';
+
+type Repeated = string | { readonly repeat: string; readonly times: number };
+
+export interface Put {
+  readonly op: 'put';
+  readonly topic: string;
+  readonly body?: string;
+  readonly bodyRepeat?: { readonly hex: string; readonly times: number };
+  readonly nullBody?: true;
+  readonly properties?: string | readonly Repeated[];
+  readonly queueId?: number;
+  readonly flag?: number;
+  readonly sysFlag?: number;
+  readonly reconsumeTimes?: number;
+  readonly preparedTransactionOffset?: number;
+  readonly bornTimestamp?: number;
+  readonly bornHost?: string;
+  readonly storeHost?: string;
+}
+
+export function messageOf(put: Put): Message {
+  return {
+    topic: put.topic,
+    body: bodyOf(put),
+    rawProperties: propertiesOf(put.properties),
+    queueId: put.queueId,
+    flag: put.flag,
+    sysFlag: put.sysFlag,
+    reconsumeTimes: put.reconsumeTimes,
+    preparedTransactionOffset: put.preparedTransactionOffset,
+    bornTimestamp: put.bornTimestamp ?? 1_700_000_000_000,
+    bornHost: put.bornHost ?? '10.1.2.3:1234',
+    storeHost: put.storeHost ?? '127.0.0.1:10911',
+  };
+}
+
+function bodyOf({ body = '', bodyRepeat }: Put): Buffer {
+  if (bodyRepeat === undefined) return Buffer.from(body, 'hex');
+  const piece = Buffer.from(bodyRepeat.hex, 'hex');
+  return Buffer.alloc(piece.length * bodyRepeat.times, piece);
+}
+
+function propertiesOf(given: Put['properties'] = ''): string {
+  if (typeof given === 'string') return given;
+  return given.map((one) => (typeof one === 'string' ? one : one.repeat.repeat(one.times))).join('');
+}
+
+/** What the real store answers where we refuse with a code. */
+const STATUSES: Partial<Record<StoreErrorCode, string>> = {
+  STORE_BODY_TOO_LARGE: 'MESSAGE_ILLEGAL',
+  STORE_RECORD_TOO_LARGE: 'MESSAGE_ILLEGAL',
+  STORE_PROPERTIES_TOO_LARGE: 'PROPERTIES_SIZE_EXCEEDED',
+};
+
+/** Puts a message, and answers as the real store would. */
+export function put(store: MessageStore, step: Put): Row {
+  let result: AppendResult;
+  try {
+    result = store.append(messageOf(step));
+  } catch (error) {
+    if (!isStoreError(error)) throw error;
+    return { putStatus: STATUSES[error.code] ?? error.code };
+  }
+  return {
+    putStatus: 'PUT_OK',
+    appendStatus: 'PUT_OK',
+    physicalOffset: result.physicalOffset,
+    size: result.size,
+    queueOffset: result.queueOffset,
+    messages: 1,
+    msgId: result.msgId,
+    storeTimestamp: result.storeTimestamp,
+  };
+}
