@@ -19,20 +19,23 @@ export function fullLmqName(name: unknown): string {
   if (typeof name !== 'string') throw typeMistake(CODE, 'A light queue name must be a string.');
   const full = name.startsWith(LMQ_PREFIX) ? name : LMQ_PREFIX + name;
   const own = full.slice(LMQ_PREFIX.length);
-  const quoted = JSON.stringify(name.length > 300 ? `${name.slice(0, 300)}…` : name);
   if (own === '') throw rangeMistake(CODE, 'A light queue name must not be empty.');
   if (own === '.' || own === '..' || unsafe.test(own)) {
     throw rangeMistake(
       CODE,
-      `${quoted} is no light queue name: ',', '/', control characters, '.' and '..' are not allowed.`,
+      `${quoted(name)} is no light queue name: ',', '/', control characters, '.' and '..' are not allowed.`,
     );
   }
   if (Buffer.byteLength(full) > MAX_BYTES) {
-    throw rangeMistake(CODE, `${quoted} is longer than 255 bytes with its prefix.`, {
+    throw rangeMistake(CODE, `${quoted(name)} is longer than 255 bytes with its prefix.`, {
       limit: MAX_BYTES,
     });
   }
   return full;
+}
+
+function quoted(name: string): string {
+  return JSON.stringify(name.length > 300 ? `${name.slice(0, 300)}…` : name);
 }
 
 /**

@@ -18,7 +18,7 @@ import type {
 export * from './native-values.ts';
 
 /**
- * An open store. `append`, `appendWith`, `read`, `readAt` and `bounds` answer in `out` (status first,
+ * An open store. `plan`, `append`, `appendWith`, `read`, `readAt` and `bounds` answer in `out` (status first,
  * 0 is success; the facts of a failure by `lastError`), because building objects in native is slow;
  * the others return values or throw an Error whose `facts` are {@link NativeFacts}.
  */

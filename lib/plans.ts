@@ -2,9 +2,9 @@
  * Lists of light queues, parsed once. A list that was seen before is found by comparing its elements
  * and costs one number in the call to native; the cache is a fixed table of 1024 sets of four slots.
  */
-import { asking, typeMistake } from './errors.ts';
+import { failureOf, typeMistake } from './errors.ts';
 import { fullLmqName, LMQ_PREFIX, splitList } from './lmq.ts';
-import type { NativeStore } from './native.ts';
+import { type NativeStore, OUT_STATUS } from './native.ts';
 
 export interface Plan {
   /** The number by which native knows the list. */
@@ -65,7 +65,8 @@ export class Plans {
     const list = parts.join(',');
     // What the slot held is gone for native as soon as it is told, even if it then refuses.
     this.#entries[slot] = undefined;
-    asking(() => this.#native.plan(slot, list, parts.length, kind === 'names'));
+    this.#native.plan(slot, list, parts.length, kind === 'names');
+    if (this.#native.out[OUT_STATUS] !== 0) throw failureOf(this.#native.lastError());
     const entry: Entry = { slot, queues, list, kind, hash, elements };
     this.#entries[slot] = entry;
     return entry;

@@ -69,8 +69,8 @@ export class StoreReader extends EventEmitter<StoreEvents> {
   lmq(name: string): Queue {
     this.#session.assertOpen();
     // A broker's log may have names that no message may bring here: what there is can be read.
-    const odd = typeof name === 'string' && this.#session.ask((native) => native.findLmq(name)) >= 0;
-    const full = odd ? name : fullLmqName(name);
+    const known = typeof name === 'string' && this.#session.ask((native) => native.findLmq(name)) >= 0;
+    const full = known ? name : fullLmqName(name);
     return new Queue(new QueueSource(this.#session, full, 0, true));
   }
 

@@ -96,8 +96,7 @@ export class GeneratedMessages implements Source {
   /** Up to `count` people, few of them far more often than the many. */
   #members(random: Random, count: number): string[] {
     const names = new Set<string>();
-    for (let i = 0; i < count; i++)
-      names.add(`${LMQ_PREFIX}user-${random.below(this.#users, 2)}`);
+    for (let i = 0; i < count; i++) names.add(`${LMQ_PREFIX}user-${random.below(this.#users, 2)}`);
     return [...names];
   }
 }

@@ -118,6 +118,23 @@ std::string_view cutTo(std::string_view body, int64_t length) {
   return length < 0 ? body : body.substr(0, static_cast<size_t>(length));
 }
 
+napi_value plan(napi_env env, napi_callback_info info) {
+  napi_value argv[4];
+  size_t argc = 4;
+  void* data = nullptr;
+  napi_get_cb_info(env, info, &argc, argv, nullptr, &data);
+  StoreHandle& handle = *static_cast<StoreHandle*>(data);
+  const std::string_view names = textOf(env, argv[1], handle.head);
+  bool writeNames = false;
+  napi_get_value_bool(env, argv[3], &writeNames);
+  Status status = handle.store
+                      ? handle.store->setPlan(static_cast<size_t>(integerOf(env, argv[0])), names,
+                                              static_cast<size_t>(integerOf(env, argv[2])), writeNames)
+                      : Status(Code::kClosed, "The store is closed.");
+  handle.results[out::kStatus] = status.ok() ? 0 : handle.fail(std::move(status));
+  return nullptr;
+}
+
 napi_value append(napi_env env, napi_callback_info info) {
   napi_value argv[8];
   size_t argc = 8;
@@ -351,6 +368,7 @@ void addHotCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<Store
         nullptr, nullptr);
     object.Set(name, Napi::Value(env, function));
   };
+  add("plan", plan);
   add("append", append);
   add("appendWith", appendWith);
   add("read", read);

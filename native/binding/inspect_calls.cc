@@ -27,6 +27,19 @@ Status listFiles(const std::string& root, const std::string& below, int depth, N
   return {};
 }
 
+// What a small file says: null where there is none, { error } where it cannot be read.
+template <typename T, typename Fill>
+Napi::Value describe(Napi::Env env, const Result<std::optional<T>>& file, const Fill& fill) {
+  Napi::Object to = Napi::Object::New(env);
+  if (!file.ok()) {
+    to["error"] = toFacts(env, file.status());
+    return to;
+  }
+  if (!(*file).has_value()) return env.Null();
+  fill(**file, to);
+  return to;
+}
+
 template <typename T>
 T valueOr(Napi::Env env, Result<T> result) {
   if (!result.ok()) throw toError(env, result.status());
@@ -55,36 +68,29 @@ Napi::Value inspectDirectory(const Napi::CallbackInfo& info) {
   report["abort"] = abort;
   report["lockHeld"] = Napi::Boolean::New(env, valueOr(env, dir.isLocked()));
 
-  report["marker"] = env.Null();
-  if (const std::optional<Marker> marker = valueOr(env, dir.readMarker())) {
-    Napi::Object to = Napi::Object::New(env);
-    to["format"] = number(marker->format);
-    to["mappedFileSizeCommitLog"] = number(marker->mappedFileSizeCommitLog);
-    to["mappedFileSizeConsumeQueue"] = number(marker->mappedFileSizeConsumeQueue);
-    to["adoptedAt"] = number(marker->adoptedAt);
-    report["marker"] = to;
-  }
-  report["checkpoint"] = env.Null();
-  if (const std::optional<BrokerCheckpoint> from = valueOr(env, dir.readBrokerCheckpoint())) {
-    Napi::Object to = Napi::Object::New(env);
-    to["physicMsgTimestamp"] = number(from->physicMsgTimestamp);
-    to["logicsMsgTimestamp"] = number(from->logicsMsgTimestamp);
-    to["indexMsgTimestamp"] = number(from->indexMsgTimestamp);
-    to["masterFlushedOffset"] = number(from->masterFlushedOffset);
-    to["confirmPhyOffset"] = number(from->confirmPhyOffset);
-    to["logicsPhysicalOffset"] = number(from->logicsPhysicalOffset);
-    report["checkpoint"] = to;
-  }
-  report["ownCheckpoint"] = env.Null();
-  if (const std::optional<OwnCheckpoint> from = valueOr(env, dir.readOwnCheckpoint())) {
-    Napi::Object to = Napi::Object::New(env);
-    to["logSynced"] = number(from->logSynced);
-    to["derivedSynced"] = number(from->derivedSynced);
-    to["lmqEntries"] = number(static_cast<int64_t>(from->lmqEntries));
-    to["clean"] = Napi::Boolean::New(env, from->clean);
-    to["logEnd"] = number(from->logEnd);
-    report["ownCheckpoint"] = to;
-  }
+  report["marker"] = describe(env, dir.readMarker(), [&](const Marker& from, Napi::Object& to) {
+    to["format"] = number(from.format);
+    to["mappedFileSizeCommitLog"] = number(from.mappedFileSizeCommitLog);
+    to["mappedFileSizeConsumeQueue"] = number(from.mappedFileSizeConsumeQueue);
+    to["adoptedAt"] = number(from.adoptedAt);
+  });
+  report["checkpoint"] = describe(
+      env, dir.readBrokerCheckpoint(), [&](const BrokerCheckpoint& from, Napi::Object& to) {
+        to["physicMsgTimestamp"] = number(from.physicMsgTimestamp);
+        to["logicsMsgTimestamp"] = number(from.logicsMsgTimestamp);
+        to["indexMsgTimestamp"] = number(from.indexMsgTimestamp);
+        to["masterFlushedOffset"] = number(from.masterFlushedOffset);
+        to["confirmPhyOffset"] = number(from.confirmPhyOffset);
+        to["logicsPhysicalOffset"] = number(from.logicsPhysicalOffset);
+      });
+  report["ownCheckpoint"] =
+      describe(env, dir.readOwnCheckpoint(), [&](const OwnCheckpoint& from, Napi::Object& to) {
+        to["logSynced"] = number(from.logSynced);
+        to["derivedSynced"] = number(from.derivedSynced);
+        to["lmqEntries"] = number(static_cast<int64_t>(from.lmqEntries));
+        to["clean"] = Napi::Boolean::New(env, from.clean);
+        to["logEnd"] = number(from.logEnd);
+      });
   return report;
 }
 

@@ -31,14 +31,6 @@ void addQueueCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<Sto
     if (!topic.ok()) throw toError(info.Env(), topic.status());
     return number(info.Env(), *topic);
   });
-  add("plan", [](const Napi::CallbackInfo& info, StoreHandle&, Store& store) -> Napi::Value {
-    Status status = store.setPlan(info[0].As<Napi::Number>().Uint32Value(),
-                                  info[1].As<Napi::String>().Utf8Value(),
-                                  info[2].As<Napi::Number>().Uint32Value(),
-                                  info[3].As<Napi::Boolean>().Value());
-    if (!status.ok()) throw toError(info.Env(), status);
-    return info.Env().Undefined();
-  });
   add("findQueue", [](const Napi::CallbackInfo& info, StoreHandle&, Store& store) {
     return number(info.Env(), store.findQueue(info[0].As<Napi::String>().Utf8Value(),
                                               info[1].As<Napi::Number>().Int32Value()));

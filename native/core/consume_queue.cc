@@ -157,6 +157,12 @@ Result<int64_t> ConsumeQueue::minOffset(int64_t logMin) {
 }
 
 Status ConsumeQueue::reserve(int64_t queueOffset) {
+  if (queueOffset > kMaxOffset) {
+    return Status(Code::kLimit, "The queue has reached its largest offset.")
+        .at(files_.directory())
+        .offset(queueOffset)
+        .limit(kMaxOffset);
+  }
   if (files_.empty()) return files_.reserve(static_cast<uint64_t>(queueOffset) * kUnitSize, kUnitSize);
   if (queueOffset - end_ > kMaxGap) {
     return Status(Code::kLimit, "The queue's numbering has a gap that is too wide.")

@@ -27,6 +27,8 @@ class ConsumeQueue {
   static constexpr int32_t kBlankSize = 0x7FFFFFFF;
   // Gaps up to this many units are filled with blank units; a larger one is not dispatched.
   static constexpr int64_t kMaxGap = 1 << 20;
+  // JavaScript's largest exact integer; the unit's position fits into 64 bits, too.
+  static constexpr int64_t kMaxOffset = (int64_t{1} << 53) - 1;
 
   ConsumeQueue(std::string topic, int32_t queueId, MappedFileQueue::Options options);
 

@@ -42,15 +42,23 @@ void DispatchPlan::parse(std::string_view names, size_t count, bool writeNames) 
   writeNames_ = writeNames;
   targets_.clear();
   fields_.clear();
+  // Short lists are compared name by name, which is faster and needs no memory.
+  constexpr size_t kShort = 24;
   std::unordered_map<std::string_view, int32_t> known;
+  const auto targetOf = [&](std::string_view name) {
+    const int32_t next = static_cast<int32_t>(targets_.size());
+    if (count > kShort) return known.try_emplace(name, next).first->second;
+    const auto same = std::find_if(targets_.begin(), targets_.end(),
+                                   [&](const Target& target) { return target.name == name; });
+    return static_cast<int32_t>(same - targets_.begin());
+  };
   size_t at = 0;
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < count && at <= names_.size(); ++i) {
     const std::string_view name = nextPart(names_, &at);
     int32_t target = -1;
     if (name.starts_with(kLmqPrefix)) {
-      const auto [row, isNew] = known.try_emplace(name, static_cast<int32_t>(targets_.size()));
-      if (isNew) targets_.push_back({name, LmqIndex::kNone});
-      target = row->second;
+      target = targetOf(name);
+      if (target == static_cast<int32_t>(targets_.size())) targets_.push_back({name, LmqIndex::kNone});
     }
     fields_.push_back(target);
   }
@@ -103,7 +111,8 @@ Status Redispatcher::dispatch(const record::View& view, bool lmqOnly) {
 
 Status Redispatcher::dispatchMain(const record::View& view, int64_t tagsCode) {
   const std::string_view topic = view.topic();
-  if (!isSafeName(topic) || topic.starts_with(kLmqPrefix) || view.queueId < 0 || view.queueOffset < 0) {
+  if (!isSafeName(topic) || topic.starts_with(kLmqPrefix) || view.queueId < 0 ||
+      view.queueOffset < 0 || view.queueOffset > ConsumeQueue::kMaxOffset) {
     note_(Status(Code::kInvalidTopic, "The record's topic or queue cannot be dispatched.")
               .offset(view.physicalOffset));
     return {};
@@ -158,14 +167,15 @@ Status Redispatcher::dispatchLmq(const record::View& view, int64_t tagsCode) {
     }
     if (view.physicalOffset <= index_.lastPhysicalOffset(queue)) continue;  // already there
     const int64_t next = index_.nextOffset(queue);
-    if (offset < next) {
+    const bool free = offset >= next && offset <= LmqIndex::kMaxOffset;
+    if (!free) {
       note_(Status(Code::kCorruptRecord,
                    "Another record holds this record's offset in " + std::string(name) +
                        "; it takes the next free one.")
                 .offset(view.physicalOffset)
                 .limit(next));
     }
-    LMQ_TRY(index_.add(queue, {std::max(offset, next),
+    LMQ_TRY(index_.add(queue, {free ? offset : next,
                                {view.physicalOffset, static_cast<int32_t>(view.size), tagsCode}}));
   }
   return {};

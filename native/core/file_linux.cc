@@ -112,6 +112,13 @@ Status Mapping::populate(uint64_t at, uint64_t length, const std::string& path) 
   return Status::system(errno, "Populating", path).offset(static_cast<int64_t>(at));
 }
 
+void Mapping::drop(uint64_t at, uint64_t length) const {
+  const uint64_t page = pageSize();
+  const uint64_t from = (at + page - 1) / page * page;
+  const uint64_t to = (at + length) / page * page;
+  if (from < to && to <= size_) (void)::madvise(data_ + from, to - from, MADV_DONTNEED);
+}
+
 Status copyRange(const File& from, uint64_t at, uint64_t length, const File& to) {
   Result<uint64_t> size = to.size();
   if (!size.ok()) return size.takeStatus();

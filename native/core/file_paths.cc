@@ -83,18 +83,18 @@ Result<std::vector<DirectoryEntry>> list(const std::string& path) {
   return entries;
 }
 
-Status makeDirectories(const std::string& path) {
+Status makeDirectories(const std::string& path, bool durable) {
   Result<FileInfo> info = inspect(path);
   if (!info.ok()) return info.takeStatus();
   if (info->exists) {
     return info->isDirectory ? Status() : Status::system(ENOTDIR, "Making the directory", path);
   }
   const std::string parent = parentOf(path);
-  if (parent != path) LMQ_TRY(makeDirectories(parent));
+  if (parent != path) LMQ_TRY(makeDirectories(parent, durable));
   if (::mkdir(path.c_str(), kDirectoryMode) != 0 && errno != EEXIST) {
     return Status::system(errno, "Making the directory", path);
   }
-  return syncDirectory(parent);
+  return durable ? syncDirectory(parent) : Status();
 }
 
 Status syncDirectory(const std::string& path) {

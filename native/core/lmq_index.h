@@ -29,6 +29,7 @@ class LmqIndex {
  public:
   static constexpr uint64_t kNone = ~uint64_t{0};
   static constexpr uint64_t kSkipEvery = 16;
+  static constexpr int64_t kMaxOffset = (int64_t{1} << 53) - 1;  // JavaScript's largest exact one
 
   struct Options {
     std::string directory;  // …/lmq

@@ -164,6 +164,7 @@ Status MappedFile::sync(uint64_t from, uint64_t to) {
   LMQ_TRY(checkRange(from, to - from));
   if (!writesByMap()) return file_.syncData();
   // Only this range: pages that were populated ahead are dirty too, and need not be written.
+  mapping_.drop(from, to - from);
   LMQ_TRY(mapping_.sync(from, to - from, file_.path()));
   return os::kMapSyncIsDurable ? Status() : file_.syncData();
 }

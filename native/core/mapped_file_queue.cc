@@ -214,15 +214,21 @@ Status MappedFileQueue::sync(uint64_t from, uint64_t to) {
     LMQ_TRY(file->sync(std::max(at, file->base()) - file->base(), end));
     at = file->base() + end;
   }
+  bool parents = false;
   {
     const std::lock_guard<std::mutex> lock(lock_);
     if (!directoryDirty_) return {};
     directoryDirty_ = false;  // a file that is made from here on counts for the next call
+    parents = std::exchange(parentsDirty_, false);
   }
   Status status = syncDirectory(options_.directory);
+  // A queue's directory is made with that of its topic.
+  if (status.ok() && parents) status = syncDirectory(options_.directory + "/..");
+  if (status.ok() && parents) status = syncDirectory(options_.directory + "/../..");
   if (!status.ok()) {
     const std::lock_guard<std::mutex> lock(lock_);
     directoryDirty_ = true;
+    parentsDirty_ = parentsDirty_ || parents;
   }
   return status;
 }

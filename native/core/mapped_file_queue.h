@@ -129,7 +129,7 @@ class MappedFileQueue {
   Result<FilePointer> makeFile(uint64_t base, uint64_t end);
   Result<FilePointer> makeWorkFile(uint64_t base) const;
   Status checkReplaceable(const std::string& path) const;
-  Status moveIn(MappedFile& file, const std::string& path) const;
+  Status moveIn(MappedFile& file, const std::string& path);
   void forgetWriting();
 
   // Preparing ahead: the append side asks, the preparer's thread runs prepareRange().
@@ -147,6 +147,7 @@ class MappedFileQueue {
   FilePointer writing_;          // the file of the last reserve()
   FilePointer next_;             // made in advance, still in the work directory
   bool directoryDirty_ = false;  // files were made since the last sync
+  bool parentsDirty_ = false;  // the directory itself was made since the last sync
   mutable uint64_t useClock_ = 0;
 
   // Of the append side alone.

@@ -163,10 +163,15 @@ Status MappedFileQueue::checkReplaceable(const std::string& path) const {
       .at(path);
 }
 
-Status MappedFileQueue::moveIn(MappedFile& file, const std::string& path) const {
+Status MappedFileQueue::moveIn(MappedFile& file, const std::string& path) {
   Status status = file.moveTo(path);
   if (status.code() != Code::kNotFound) return status;
-  LMQ_TRY(makeDirectories(options_.directory));
+  // Made durable by sync(), off the append lock.
+  LMQ_TRY(makeDirectories(options_.directory, false));
+  {
+    const std::lock_guard<std::mutex> lock(lock_);
+    parentsDirty_ = true;
+  }
   return file.moveTo(path);
 }
 

@@ -20,7 +20,8 @@ struct RecoveryPlan {
   int64_t syncedBelow = -1;        // everything below was on the device; -1: not known
   int64_t scannedRecords = 0;
   int64_t lastTimestamp = 0;
-  RecordIdentity last;             // the last record before logEnd, as far as the scan saw one
+  RecordIdentity last;             // the last record before logEnd, as far as the scan saw one; its
+                                   // CRC is 0 until it is asked for
   // Damage at logEnd, if there is any: why the scan stopped.
   bool damaged = false;
   record::Verdict verdict = record::Verdict::kEnd;

@@ -184,8 +184,13 @@ Status applyRecovery(StoreParts& parts, const RecoveryPlan& plan, RecoveryReport
 
   OwnCheckpoint& own = parts.checkpoint;
   own.clean = false;
-  if (plan.syncedBelow >= 0) own.logSynced = std::min(plan.syncedBelow, plan.logEnd);
-  own.derivedSynced = std::min({own.derivedSynced, own.logSynced, plan.logEnd});
+  own.logEnd = plan.logEnd;
+  own.logSynced = std::min(plan.syncedBelow >= 0 ? plan.syncedBelow : own.logSynced, plan.logEnd);
+  if (own.derivedSynced > own.logSynced) {  // how much of it lies below is not known
+    own.derivedSynced = own.logSynced;
+    own.lmqEntries = 0;
+    own.queueUnits = 0;
+  }
   own.lastTimestamp = plan.lastTimestamp;
   LMQ_TRY(parts.dir.writeOwnCheckpoint(&own));
   LMQ_TRY(parts.dir.syncOwnCheckpoint());

@@ -100,7 +100,9 @@ Status restoreLmq(StoreParts& parts, const RecoveryPlan& plan, bool adopting, in
   if (plan.fresh || plan.logMissing) return parts.lmq->reset(0);
   if (!adopting) {
     const uint64_t least = plan.logEnd >= own.derivedSynced ? own.lmqEntries : 0;
-    Result<std::string> why = tryLoad(parts, plan.logEnd, least);
+    const bool halfAdopted = own.sequence == 0 && parts.marker && parts.marker->adoptedAt >= 0;
+    Result<std::string> why = halfAdopted ? std::string("The adoption did not come to its end.")
+                                          : tryLoad(parts, plan.logEnd, least);
     if (!why.ok()) return why.takeStatus();
     if (why->empty()) {
       *from = plan.trusted ? plan.logEnd : plan.scanFrom;

@@ -40,6 +40,9 @@ struct StoreParts {
   // kVersion, kConfigMismatch, kFileSize.
   Status prepare();
   MappedFileQueue::Options queueOptions() const;
+  int64_t unitsPerFile() const {
+    return static_cast<int64_t>(consumeQueueSize_ / ConsumeQueue::kUnitSize);
+  }
 
  private:
   Status decideSizes();

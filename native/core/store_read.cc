@@ -114,17 +114,20 @@ Status Store::read(const ReadRequest& request, Page* page) {
 
 Status Store::scanUnits(const ReadRequest& request, Scan& scan, Page* page) {
   const StoreOptions& options = parts_->options;
-  const int64_t perFile = static_cast<int64_t>(parts_->queueOptions().fileSize / ConsumeQueue::kUnitSize);
+  const int64_t perFile = parts_->unitsPerFile();
   const int64_t scanLimit = std::max<int64_t>(
       static_cast<int64_t>(options.maxFilterBytes / ConsumeQueue::kUnitSize),
       static_cast<int64_t>(request.maxMessages));
   unitBuffer_.resize(kUnitsAtOnce);
+  // Without a filter no more units than messages can be used.
+  const size_t atOnce = request.tags.empty() ? std::clamp<size_t>(request.maxMessages, 1, kUnitsAtOnce)
+                                             : kUnitsAtOnce;
   // One queue file after the other, more than one only while nothing was found. Light queues have
   // the same borders, so that an exported directory answers alike.
   for (size_t file = 0; file < options.travelFiles && page->rows.empty() && !scan.stop; ++file) {
     const int64_t fileEnd = std::min((page->nextOffset / perFile + 1) * perFile, page->bounds.max);
     while (page->nextOffset < fileEnd && !scan.stop) {
-      const size_t wanted = std::min<size_t>(kUnitsAtOnce, static_cast<size_t>(fileEnd - page->nextOffset));
+      const size_t wanted = std::min<size_t>(atOnce, static_cast<size_t>(fileEnd - page->nextOffset));
       size_t count = 0;
       LMQ_TRY(unitsAt(request.queue, page->nextOffset, wanted, unitBuffer_.data(), &count));
       if (count == 0) {

@@ -1,5 +1,7 @@
 // Snapshots, and what is replayed behind them.
-#include <set>
+#include <atomic>
+#include <mutex>
+#include <thread>
 
 #include "lmq_fixture.h"
 
@@ -131,6 +133,38 @@ TEST_F(LmqLoadTest, ASnapshotTakenWhileAppendingEqualsTheOriginal) {
   ASSERT_NO_FATAL_FAILURE(model_.expectSame(loaded, 2));
   model_.grow(loaded, 20000, 6000);
   ASSERT_NO_FATAL_FAILURE(model_.expectSame(loaded, 2));
+}
+
+TEST_F(LmqLoadTest, SnapshotsAndSyncsRunBesideAppends) {
+  LmqIndex index(options());
+  ASSERT_TRUE(succeeded(index.reset(0)));
+  std::mutex lock;
+  const auto locked = [&](const std::function<void()>& run) {
+    const std::lock_guard<std::mutex> held(lock);
+    run();
+  };
+  std::atomic<bool> done{false};
+  std::thread appending([&] {
+    for (int i = 0; i < 200; i++) locked([&] { model_.grow(index, 250, 5000); });
+    done = true;
+  });
+  int snapshots = 0;
+  while (!done) {
+    int64_t logEnd = 0;
+    uint64_t entries = 0;
+    locked([&] {
+      logEnd = model_.logEnd;
+      entries = index.entryCount();
+    });
+    ASSERT_TRUE(succeeded(index.sync(entries)));
+    ASSERT_TRUE(succeeded(index.writeSnapshot(logEnd, {}, locked)));
+    snapshots++;
+  }
+  appending.join();
+  EXPECT_GT(snapshots, 0);
+  LmqIndex loaded(options());
+  ASSERT_TRUE(succeeded(load(loaded, model_.logEnd, model_.entries)));
+  ASSERT_NO_FATAL_FAILURE(model_.expectSame(loaded, 1));
 }
 
 TEST_F(LmqLoadTest, RowsAheadOfTheLogAreTakenBack) {

@@ -55,7 +55,6 @@ class DerivedTest : public StoreTest, public testing::WithParamInterface<End> {
     }
     expectAll(*open(), last + 7);
   }
-  void remove(const std::string& name) { std::filesystem::remove_all(*this / name); }
 };
 
 INSTANTIATE_TEST_SUITE_P(, DerivedTest,

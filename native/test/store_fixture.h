@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -209,6 +210,8 @@ class StoreTest : public testing::Test {
     return *this / ("consumequeue/" + queue + "/" + fileNameOf(static_cast<uint64_t>(base)));
   }
 
+  void remove(const std::string& name) const { std::filesystem::remove_all(*this / name); }
+
   std::unique_ptr<Store> tryOpen(Status* status) {
     Result<std::unique_ptr<Store>> opened = Store::open(options_, listener_);
     *status = opened.status();
@@ -220,7 +223,12 @@ class StoreTest : public testing::Test {
     Status status;
     std::unique_ptr<Store> store = tryOpen(&status);
     EXPECT_TRUE(succeeded(status));
+    if (store == nullptr) throw std::runtime_error("no store");  // ends the test, not the program
     return store;
+  }
+  void reopen(std::unique_ptr<Store>* store) {  // as after a kill
+    store->reset();
+    *store = open();
   }
   std::unique_ptr<Store> openReader() {
     StoreOptions given = options_;

@@ -1,27 +1,53 @@
-// Our answers to what the real store was asked, in the form in which its own are stored.
+// Our answers to what the real store was asked, in the form that `theirs.ts` gives to its own.
 import { createHash } from 'node:crypto';
-import type { StoredMessage } from '../../lib/index.ts';
+import type { MessageStore, StoredMessage } from '../../lib/index.ts';
+import { parseHost } from '../../lib/host.ts';
 import { javaHash } from '../../lib/java-map.ts';
 import { LMQ_PREFIX } from '../../lib/lmq.ts';
-import type { Row } from './expected.ts';
-import type { FileUnit, Opened } from './opened.ts';
+import { storedProperties } from '../../lib/properties.ts';
+import type { Answers, FoundQueue, Opened, Row, Unit } from './expected.ts';
+import { queueWith, rowsOf } from './expected.ts';
+import type { OpenStore } from './open-store.ts';
+import { type Put, put } from './puts.ts';
+import { countedFiles } from './stores.ts';
 
 /** RocketMQ's bound of one getMessage. */
 const ALL_BYTES = 128 * 1024 * 1024;
-const LONG_BODY = 512;
-const LONG_VALUE = 512;
+/** Longer bodies (in bytes) and values (in characters) are stored as their hash. */
+const LONG = 512;
+const SCHEDULE = 'SCHEDULE_TOPIC_XXXX';
 
 const sha256 = (bytes: Buffer | string) => createHash('sha256').update(bytes).digest('hex');
 
+/** Everything but what `next` asks for, which changes the store. */
+export function answersOf(open: OpenStore, asked: Opened, fileSize: number): Answers {
+  const queues = rowsOf(asked.queues).map((row) =>
+    queueOf(open, row['topic'] as string, row['queueId'] as number),
+  );
+  const deliveries = new Map(
+    queues
+      .filter(({ topic }) => topic === SCHEDULE)
+      .flatMap(({ units }) => units.map((unit) => [unit.physicalOffset, unit.tagsCode])),
+  );
+  const { messages, holes } = logOf(open, fileSize);
+  return {
+    log: { min: open.logMin, max: open.logEnd },
+    records: messages.map((message) => recordOf(open, message, deliveries)),
+    blanks: holes,
+    queues,
+    otherQueues: otherQueues(open, queues),
+    gets: rowsOf(asked.gets).map((row) => getOf(open, row)),
+    looks: rowsOf(asked.looks).map((row) => lookOf(open, row['physicalOffset'] as number)),
+    files: countedFiles(open.path),
+  };
+}
+
 /** Every record from the minimum on, and the positions where something else ends a file. */
-export function logOf(
-  opened: Opened,
-  fileSize: number,
-): { messages: StoredMessage[]; holes: number[] } {
+function logOf(open: OpenStore, fileSize: number) {
   const messages: StoredMessage[] = [];
   const holes: number[] = [];
-  for (let at = opened.logMin; at < opened.logEnd; ) {
-    const message = opened.store.getAt(at);
+  for (let at = open.logMin; at < open.logEnd; ) {
+    const message = open.store.getAt(at);
     if (message) messages.push(message);
     else holes.push(at);
     at = message ? at + message.size : at - (at % fileSize) + fileSize;
@@ -29,9 +55,15 @@ export function logOf(
   return { messages, holes };
 }
 
-export function recordRow(opened: Opened, message: StoredMessage): Row {
-  const { bodyCrc, version } = opened.hidden(message.physicalOffset, message.size);
+/** `deliveries`: the tags code of a delayed message is its time, which no user sees but in its unit. */
+function recordOf(
+  open: OpenStore,
+  message: StoredMessage,
+  deliveries: ReadonlyMap<number, number>,
+): Row {
+  const { bodyCrc, version } = open.hidden(message.physicalOffset, message.size);
   const { body, tags, uniqueKey } = message;
+  const hash = tags === undefined ? 0 : javaHash(tags);
   return {
     physicalOffset: message.physicalOffset,
     size: message.size,
@@ -39,63 +71,67 @@ export function recordRow(opened: Opened, message: StoredMessage): Row {
     topic: message.topic,
     queueId: message.queueId,
     queueOffset: message.queueOffset,
-    storedPhysicalOffset: message.physicalOffset,
     flag: message.flag,
     sysFlag: message.sysFlag,
     bodyCRC: bodyCrc,
     bornTimestamp: message.bornTimestamp,
-    bornHost: message.bornHost,
+    bornHost: hostOf(message.bornHost),
     storeTimestamp: message.storeTimestamp,
-    storeHost: message.storeHost,
+    storeHost: hostOf(message.storeHost),
     reconsumeTimes: message.reconsumeTimes,
     preparedTransactionOffset: message.preparedTransactionOffset,
     bodyLength: body.length,
-    ...(body.length > LONG_BODY ? { bodySha256: sha256(body) } : { body: body.toString('hex') }),
+    ...(body.length > LONG ? { bodySha256: sha256(body) } : { body: body.toString('hex') }),
     msgId: message.msgId,
-    properties: propertiesOf(message),
-    tagsCode: tags === undefined ? 0 : javaHash(tags),
+    ...propertiesOf(message),
+    tagsCode: deliveries.get(message.physicalOffset) ?? hash,
     keys: message.keys,
     ...(uniqueKey !== undefined && { uniqueKey }),
   };
 }
 
-/** The checksum, which `properties` leave out, is read as Java reads it: a property like any other. */
-function propertiesOf(message: StoredMessage): [name: string, value: unknown][] {
-  const pairs = Object.entries(message.properties);
-  const checksum = message.rawProperties.toString().split('\x02').at(-2) ?? '';
-  const own = /^__CRC32#\x01(\d{10})$/.exec(checksum);
-  if (own) pairs.push(['__CRC32#', own[1] as string]);
-  return pairs.map(([name, value]) => [
-    name,
-    value.length > LONG_VALUE ? { length: value.length, sha256: sha256(value) } : value,
-  ]);
+function hostOf(text: string): string {
+  const { address, port } = parseHost(text, 'host', 'STORE_INTERNAL');
+  return `${Buffer.from(address).toString('hex')}:${port}`;
 }
 
-export function queueRow(opened: Opened, topic: string, queueId: number): Row {
-  const { minOffset, maxOffset } = opened.store.queue(topic, queueId);
-  const units = unitsOf(opened, topic, queueId);
-  const last = units.at(-1);
+/** `shown` are the ones that a user sees; the others have the checksum as well. */
+function propertiesOf(message: StoredMessage): Row {
+  const raw = message.rawProperties.toString();
+  const all = [...new Map(storedProperties(raw))];
+  const plain = all.map(([name, value]) => `${name}\x01${value}\x02`).join('');
   return {
-    topic,
-    queueId,
-    minOffset,
-    maxOffset,
-    maxPhysicOffset: last ? last.physicalOffset + last.size : -1,
-    messageTotal: maxOffset - minOffset,
-    units,
+    properties: all.map(([name, value]) => [name, shortened(value)]),
+    shown: Object.entries(message.properties).map(([name, value]) => [name, shortened(value)]),
+    ...(raw !== plain && { rawProperties: shortened(raw) }),
   };
 }
 
-/** Of a topic's queue from its files; of a light queue by reads, tags codes by what they select. */
-function unitsOf(opened: Opened, topic: string, queueId: number): FileUnit[] {
-  if (!topic.startsWith(LMQ_PREFIX)) return opened.fileUnits(topic, queueId);
-  const queue = opened.store.lmq(topic);
-  const units: FileUnit[] = [];
+function shortened(value: string): unknown {
+  return value.length > LONG ? { length: value.length, sha256: sha256(value) } : value;
+}
+
+export function queueOf(open: OpenStore, topic: string, queueId: number): FoundQueue {
+  const { minOffset, maxOffset } = open.store.queue(topic, queueId);
+  const light = topic.startsWith(LMQ_PREFIX);
+  const units = light ? lightUnits(open, topic, queueId) : open.fileUnits(topic, queueId);
+  return queueWith(topic, queueId, minOffset, maxOffset, units);
+}
+
+/** By reads: a unit's tags code is told by what it selects. */
+function lightUnits(open: OpenStore, name: string, queueId: number): Unit[] {
+  const queue = open.store.queue(name, queueId);
+  const units: Unit[] = [];
   for (let at = queue.minOffset; at < queue.maxOffset; ) {
-    const { messages, nextOffset } = queue.read(at, { maxMessages: 1, verify: false });
-    for (const { offset, physicalOffset, size, tags } of messages) {
+    const { messages, nextOffset } = queue.read(at, { maxMessages: 1 });
+    for (const { offset: queueOffset, physicalOffset, size, tags } of messages) {
+      const selects = (wanted: string) =>
+        queue.read(queueOffset, { maxMessages: 1, tags: wanted }).messages[0]?.offset === queueOffset;
+      if (selects('another') || (tags !== undefined && !selects(tags))) {
+        throw new Error(`${name} has a wrong tags code at ${queueOffset}.`);
+      }
       const tagsCode = tags === undefined ? 0 : javaHash(tags);
-      units.push({ queueOffset: offset, physicalOffset, size, tagsCode });
+      units.push({ queueOffset, physicalOffset, size, tagsCode });
     }
     // Beside a writer, a unit whose record is not there yet ends what can be read.
     if (nextOffset === at) break;
@@ -104,7 +140,14 @@ function unitsOf(opened: Opened, topic: string, queueId: number): FileUnit[] {
   return units;
 }
 
-export function getRow(opened: Opened, asked: Row): Row {
+function otherQueues(open: OpenStore, known: readonly FoundQueue[]): string[] {
+  const names = new Set(known.map(({ topic, queueId }) => `${topic}:${queueId}`));
+  const topics = open.store.queues().map(({ topic, queueId }) => `${topic}:${queueId}`);
+  const light = open.store.lmqs().names.map((name) => `${name}:0`);
+  return [...topics, ...light].filter((name) => !names.has(name));
+}
+
+function getOf(open: OpenStore, asked: Row): Row {
   const { topic, queueId, offset, maxMsgNums, maxTotalMsgSize, subscription } = asked as {
     topic: string;
     queueId: number;
@@ -113,14 +156,12 @@ export function getRow(opened: Opened, asked: Row): Row {
     maxTotalMsgSize?: number;
     subscription?: string;
   };
-  const result = opened.store.queue(topic, queueId).read(offset, {
+  const { messages, ...result } = open.store.queue(topic, queueId).read(offset, {
     maxMessages: maxMsgNums,
     maxBytes: maxTotalMsgSize ?? ALL_BYTES,
     tags: subscription,
     verify: false,
   });
-  const offsets = result.messages.map((message) => message.offset);
-  const simple = offsets.every((found, index) => found === offset + index);
   return {
     ...{ topic, queueId, offset, maxMsgNums },
     ...(maxTotalMsgSize !== undefined && { maxTotalMsgSize }),
@@ -129,14 +170,33 @@ export function getRow(opened: Opened, asked: Row): Row {
     nextBeginOffset: result.nextOffset,
     minOffset: result.minOffset,
     maxOffset: result.maxOffset,
-    count: offsets.length,
-    bytes: result.messages.reduce((sum, { size }) => sum + size, 0),
-    ...(!simple && { queueOffsets: offsets }),
+    count: messages.length,
+    bytes: messages.reduce((sum, { size }) => sum + size, 0),
+    queueOffsets: messages.map((message) => message.offset),
   };
 }
 
-export function lookRow(opened: Opened, physicalOffset: number): Row {
-  const found = physicalOffset < 0 ? undefined : opened.store.getAt(physicalOffset);
+function lookOf(open: OpenStore, physicalOffset: number): Row {
+  const found = physicalOffset < 0 ? undefined : open.store.getAt(physicalOffset);
   if (!found) return { physicalOffset, found: false };
   return { physicalOffset, found: true, topic: found.topic, queueOffset: found.queueOffset };
 }
+
+/** Puts what the real store was given last, at the same times. `setTime` sets the store's clock. */
+export function nextOf(
+  open: OpenStore<MessageStore>,
+  asked: Opened['next'],
+  setTime: (now: number) => void,
+): Row[] {
+  return asked.map(({ put: step, result }) => {
+    const { record } = result as { record: string };
+    setTime(Number(Buffer.from(record, 'hex').readBigInt64BE(STORE_TIMESTAMP_AT)));
+    const { storeTimestamp, ...ours } = put(open.store, step as unknown as Put);
+    if (ours['putStatus'] !== 'PUT_OK') return ours;
+    const bytes = open.recordBytes(ours['physicalOffset'] as number, ours['size'] as number);
+    return { ...ours, record: bytes.toString('hex') };
+  });
+}
+
+/** In a record with IPv4 hosts, which these all have. */
+const STORE_TIMESTAMP_AT = 56;

@@ -69,3 +69,12 @@ export function filesOf(dir: string): [name: string, size: number][] {
     .map((file): [string, number] => [path.relative(dir, file), statSync(file).size])
     .sort(([a], [b]) => (a < b ? -1 : 1));
 }
+
+/** The log and the queues of topics are kept as the real store keeps them; other files are our own. */
+export function isCounted(name: string): boolean {
+  return name.startsWith('commitlog/') || /^consumequeue\/(?!%LMQ%)/.test(name);
+}
+
+export function countedFiles(dir: string): [name: string, size: number][] {
+  return filesOf(dir).filter(([name]) => isCounted(name));
+}

@@ -4,18 +4,11 @@ import path from 'node:path';
 import { MessageStore, type MessageStoreOptions, StoreReader } from '../../lib/index.ts';
 import { FIELD, FIELDS, OUT_COUNT } from '../../lib/native.ts';
 import { Session } from '../../lib/session.ts';
+import type { Unit } from './expected.ts';
 
-/** A unit of a topic's queue as it lies in the queue's files. */
-export interface FileUnit {
-  readonly queueOffset: number;
-  readonly physicalOffset: number;
-  readonly size: number;
-  readonly tagsCode: number;
-}
+const UNIT_SIZE = 20;
 
-const UNIT = 20;
-
-export class Opened<S extends StoreReader = StoreReader> {
+export class OpenStore<S extends StoreReader = StoreReader> {
   readonly path: string;
   readonly store: S;
   readonly #session: Session;
@@ -28,14 +21,14 @@ export class Opened<S extends StoreReader = StoreReader> {
     this.path = session.config.native.path;
   }
 
-  static async writer(options: MessageStoreOptions): Promise<Opened<MessageStore>> {
+  static async writer(options: MessageStoreOptions): Promise<OpenStore<MessageStore>> {
     const session = await Session.open(options, false, { stack: '' });
-    return new Opened(session, new MessageStore(session));
+    return new OpenStore(session, new MessageStore(session));
   }
 
-  static async reader(options: MessageStoreOptions): Promise<Opened> {
+  static async reader(options: MessageStoreOptions): Promise<OpenStore> {
     const session = await Session.open(options, true, { stack: '' });
-    return new Opened(session, new StoreReader(session));
+    return new OpenStore(session, new StoreReader(session));
   }
 
   get logMin(): number {
@@ -55,18 +48,6 @@ export class Opened<S extends StoreReader = StoreReader> {
     return { bodyCrc: this.#fields[bodyCrc] as number, version: this.#fields[version] as number };
   }
 
-  /** Whether a position is beyond the files of the log, or a blank record lies there. */
-  blankAt(position: number): boolean {
-    const log = path.join(this.path, 'commitlog');
-    const file = readdirSync(log)
-      .filter((name) => /^\d{20}$/.test(name) && Number(name) <= position)
-      .sort()
-      .at(-1) as string;
-    const bytes = readFileSync(path.join(log, file));
-    const at = position - Number(file);
-    return at + 8 <= bytes.length && bytes.readUInt32BE(at + 4) === 0xcbd43194;
-  }
-
   recordBytes(position: number, size: number): Buffer {
     const log = path.join(this.path, 'commitlog');
     const file = readdirSync(log)
@@ -79,15 +60,15 @@ export class Opened<S extends StoreReader = StoreReader> {
   }
 
   /** The units in the files of a topic's queue, as far as its bounds reach. */
-  fileUnits(topic: string, queueId: number): FileUnit[] {
+  fileUnits(topic: string, queueId: number): Unit[] {
     const { minOffset, maxOffset } = this.store.queue(topic, queueId);
     const files = path.join(this.path, 'consumequeue', topic, String(queueId));
-    const units: FileUnit[] = [];
+    const units: Unit[] = [];
     if (maxOffset === 0) return units;
     for (const name of readdirSync(files).sort()) {
       const bytes = readFileSync(path.join(files, name));
-      for (let at = 0; at < bytes.length; at += UNIT) {
-        const queueOffset = (Number(name) + at) / UNIT;
+      for (let at = 0; at < bytes.length; at += UNIT_SIZE) {
+        const queueOffset = (Number(name) + at) / UNIT_SIZE;
         if (queueOffset < minOffset || queueOffset >= maxOffset) continue;
         units.push({
           queueOffset,
