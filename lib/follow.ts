@@ -1,4 +1,5 @@
 /** Following a queue: batches of what is there, then of what comes. */
+import { setMaxListeners } from 'node:events';
 import { flag, offsetOf, textOf } from './checks.ts';
 import { rangeMistake, StoreError, typeMistake } from './errors.ts';
 import type { ReadResult, Request } from './page.ts';
@@ -199,6 +200,11 @@ function skipsGaps(onGap: unknown): boolean {
 }
 
 function signalOf(signal: unknown): AbortSignal | undefined {
-  if (signal === undefined || signal instanceof AbortSignal) return signal;
+  if (signal === undefined) return signal;
+  if (signal instanceof AbortSignal) {
+    // One signal may end any number of followers: that is no leak to warn of.
+    setMaxListeners(0, signal);
+    return signal;
+  }
   throw typeMistake('STORE_INVALID_ARGUMENT', 'signal must be an AbortSignal.');
 }

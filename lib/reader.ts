@@ -34,7 +34,7 @@ export interface LmqsOptions {
 }
 
 export interface LmqsPage {
-  /** Full names, in the order of creation. */
+  /** Full names, in the order of creation; fewer than `limit`, or none, where a page looked at enough. */
   readonly names: string[];
   /** Where the next page begins; absent on the last. */
   readonly cursor?: string;
@@ -69,7 +69,8 @@ export class StoreReader extends EventEmitter<StoreEvents> {
   lmq(name: string): Queue {
     this.#session.assertOpen();
     // A broker's log may have names that no message may bring here: what there is can be read.
-    const known = typeof name === 'string' && this.#session.ask((native) => native.findLmq(name)) >= 0;
+    const known =
+      typeof name === 'string' && this.#session.ask((native) => native.findLmq(name)) >= 0;
     const full = known ? name : fullLmqName(name);
     return new Queue(new QueueSource(this.#session, full, 0, true));
   }

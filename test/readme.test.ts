@@ -98,7 +98,7 @@ PATH="\${PATH#*:}" exec npm "$@"`,
 
 async function run(cwd: string, program: string, ...args: string[]): Promise<string> {
   const { PATH = '', ...outer } = process.env;
-  const env = { PATH: `${bin}:${PATH}`, ...outer };
+  const env: NodeJS.ProcessEnv = { PATH: `${bin}:${PATH}`, ...outer };
   // What vitest and npm tell their children is not for those that a user would start.
   for (const name of Object.keys(env)) if (/^(VITEST|npm_|NODE_ENV$)/.test(name)) delete env[name];
   const options = { cwd, env, timeout: MINUTES, maxBuffer: 1 << 26 };

@@ -36,6 +36,11 @@ Result<Unit> ConsumeQueue::unitAt(int64_t offset) const {
   return decode(bytes->data);
 }
 
+// A reader goes on without files of another length.
+Status ConsumeQueue::usable(Status loaded) const {
+  return loaded.code() == Code::kFileSize && !files_.isWritable() ? Status() : loaded;
+}
+
 Result<int64_t> ConsumeQueue::scan(int64_t from, int64_t to, int64_t logEnd) {
   for (int64_t at = from; at < to;) {
     const int64_t count = std::min(kScanUnits, to - at);
@@ -90,8 +95,8 @@ std::vector<uint64_t> ConsumeQueue::connectedBases() const {
 }
 
 Status ConsumeQueue::load(bool dense) {
-  LMQ_TRY(files_.load());
-  end_ = 0;
+  LMQ_TRY(usable(files_.load()));
+  end_ = synced_ = 0;
   minFor_ = -1;
   const std::vector<uint64_t> bases = connectedBases();
   if (!bases.empty()) {
@@ -100,6 +105,7 @@ Status ConsumeQueue::load(bool dense) {
     // file, from the third last on, whose start is valid, and find the end from there.
     size_t index = bases.size() > 3 ? bases.size() - 3 : 0;
     int64_t at = static_cast<int64_t>(bases[index] / kUnitSize);
+    synced_ = at;  // after a kill the last units may be in memory only
     for (;; ++index) {
       const Result<int64_t> end =
           dense ? searchEnd(at, at + perFile) : scan(at, at + perFile, -1);
@@ -109,19 +115,23 @@ Status ConsumeQueue::load(bool dense) {
       at = end_;
     }
   }
-  synced_ = end_;
+  if (dense) synced_ = end_;
   return noteLast();
 }
 
 Result<bool> ConsumeQueue::refresh() {
+  if (files_.lastIsGone()) {  // a writer that recovered has begun the queue anew
+    LMQ_TRY(load(false));
+    return true;
+  }
   const int64_t before = end_;
   for (;;) {
     const uint64_t position = static_cast<uint64_t>(end_) * kUnitSize;
     if (position >= files_.endOfFiles()) {
       const uint64_t known = files_.endOfFiles();
-      LMQ_TRY(files_.reload());
+      LMQ_TRY(usable(files_.reload()));
       if (files_.endOfFiles() == known) break;
-      if (files_.bases().size() == 1) end_ = std::max(end_, static_cast<int64_t>(files_.firstBase() / kUnitSize));
+      end_ = std::max(end_, static_cast<int64_t>(files_.firstBase() / kUnitSize));
       continue;
     }
     const int64_t fileEnd = (end_ / unitsPerFile() + 1) * unitsPerFile();
@@ -136,23 +146,45 @@ Result<bool> ConsumeQueue::refresh() {
   return true;
 }
 
+Result<int64_t> ConsumeQueue::firstNotBlank(int64_t from, int64_t to) const {
+  while (from < to) {
+    const int64_t inFile = (from / unitsPerFile() + 1) * unitsPerFile() - from;
+    const int64_t count = std::min({kScanUnits, inFile, to - from});
+    Result<MappedFileQueue::Pinned> bytes = files_.read(static_cast<uint64_t>(from) * kUnitSize,
+                                                        static_cast<size_t>(count) * kUnitSize, buffer_);
+    if (!bytes.ok()) return bytes.takeStatus();
+    for (int64_t i = 0; i < count; ++i) {
+      if (!isBlank(decode(bytes->data + i * static_cast<int64_t>(kUnitSize)))) return from + i;
+    }
+    from += count;
+  }
+  return to;
+}
+
 Result<int64_t> ConsumeQueue::minOffset(int64_t logMin) {
   if (minFor_ == logMin && min_ < end_) return min_;
-  int64_t from = static_cast<int64_t>(files_.firstBase() / kUnitSize);
+  int64_t from = std::min(static_cast<int64_t>(files_.firstBase() / kUnitSize), end_);
   int64_t to = end_;
-  from = std::min(from, to);
+  min_ = end_;
   while (from < to) {
     const int64_t middle = from + (to - from) / 2;
-    const Result<Unit> unit = unitAt(middle);
+    // A blank unit says nothing of the log: the next other one decides.
+    const Result<int64_t> at = firstNotBlank(middle, to);
+    if (!at.ok()) return at.status();
+    if (*at == to) {
+      to = middle;
+      continue;
+    }
+    const Result<Unit> unit = unitAt(*at);
     if (!unit.ok()) return unit.status();
-    if (!isBlank(*unit) && (*unit).physicalOffset >= logMin) {
+    if ((*unit).physicalOffset >= logMin) {
+      min_ = *at;
       to = middle;
     } else {
-      from = middle + 1;
+      from = *at + 1;
     }
   }
-  minFor_ = logMin;
-  min_ = from;
+  minFor_ = min_ < end_ ? logMin : -1;  // units that are yet to come may be below it, too
   return min_;
 }
 
@@ -227,6 +259,7 @@ Status ConsumeQueue::truncate(int64_t logEnd) {
     end = *kept;
     break;
   }
+  if (end == 0) return removeAll();  // nothing is kept, not even the numbering
   end_ = end;
   synced_ = std::min(synced_, end_);
   minFor_ = -1;

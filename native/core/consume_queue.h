@@ -67,10 +67,12 @@ class ConsumeQueue {
   Status removeAll();
 
  private:
+  Status usable(Status loaded) const;
   Result<Unit> unitAt(int64_t offset) const;
   // First offset in [from, to) whose unit is not valid or, with `logEnd`, at or above it.
   Result<int64_t> scan(int64_t from, int64_t to, int64_t logEnd);
   Result<int64_t> searchEnd(int64_t from, int64_t to) const;
+  Result<int64_t> firstNotBlank(int64_t from, int64_t to) const;  // `to` if all are blank
   Status noteLast();
   std::vector<uint64_t> connectedBases() const;  // of the files before the first missing one
 

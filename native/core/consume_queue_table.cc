@@ -44,9 +44,10 @@ bool isLmqDirectory(const std::string& topic) { return topic.starts_with(kLmqPre
 
 }  // namespace
 
-Result<uint64_t> ConsumeQueueTable::findFileSize(const std::string& directory) {
+Result<uint64_t> ConsumeQueueTable::findFileSize(const std::string& directory, bool topicsOnly) {
   uint64_t size = 0;
   Status status = walk(directory, [&](const Found& found) -> Status {
+    if (topicsOnly && isLmqDirectory(found.topic)) return {};
     const Result<std::vector<DirectoryEntry>> files = list(found.path);
     if (!files.ok()) return files.status();
     for (const DirectoryEntry& file : *files) {

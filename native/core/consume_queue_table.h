@@ -22,7 +22,8 @@ class ConsumeQueueTable {
   explicit ConsumeQueueTable(MappedFileQueue::Options options) : options_(std::move(options)) {}
 
   // The length of the queue files below `directory`; 0 if there is none. kFileSize if two differ.
-  static Result<uint64_t> findFileSize(const std::string& directory);
+  // With `topicsOnly` directories of light queues are passed over.
+  static Result<uint64_t> findFileSize(const std::string& directory, bool topicsOnly = false);
 
   // Loads every queue that lies in the directory. `lmqDirectories`: the %LMQ%… ones, else the
   // others. Names that are no queue are passed over.

@@ -16,6 +16,7 @@ struct Kernel {
   const char* name;
   bool (*supported)();
   uint32_t (*crc32)(uint32_t crc, const uint8_t* data, size_t size);
+  uint32_t (*crc32Copy)(uint32_t crc, uint8_t* to, const uint8_t* from, size_t size);
   uint32_t (*multiply)(uint32_t a, uint32_t b);
 };
 
@@ -23,15 +24,15 @@ constexpr bool always() { return true; }
 
 // Indexed by CrcKernel; the last one supported is the fastest.
 constexpr Kernel kKernels[] = {
-    {"table", always, tableCrc32, tableMultiply},
+    {"table", always, tableCrc32, tableCrc32Copy, tableMultiply},
 #if defined(__x86_64__)
-    {"clmul128", supportsClmul128, clmul128Crc32, clmulMultiply},
-    {"clmul256", supportsClmul256, clmul256Crc32, clmulMultiply},
-    {"clmul512", supportsClmul512, clmul512Crc32, clmulMultiply},
+    {"clmul128", supportsClmul128, clmul128Crc32, clmul128Crc32Copy, clmulMultiply},
+    {"clmul256", supportsClmul256, clmul256Crc32, clmul256Crc32Copy, clmulMultiply},
+    {"clmul512", supportsClmul512, clmul512Crc32, clmul512Crc32Copy, clmulMultiply},
 #else
-    {"clmul128", [] { return false; }, nullptr, nullptr},
-    {"clmul256", [] { return false; }, nullptr, nullptr},
-    {"clmul512", [] { return false; }, nullptr, nullptr},
+    {"clmul128", [] { return false; }, nullptr, nullptr, nullptr},
+    {"clmul256", [] { return false; }, nullptr, nullptr, nullptr},
+    {"clmul512", [] { return false; }, nullptr, nullptr, nullptr},
 #endif
 };
 
@@ -56,6 +57,9 @@ constexpr Kernel kUnresolved = {
     [](uint32_t crc, const uint8_t* data, size_t size) {
       return resolveKernel().crc32(crc, data, size);
     },
+    [](uint32_t crc, uint8_t* to, const uint8_t* from, size_t size) {
+      return resolveKernel().crc32Copy(crc, to, from, size);
+    },
     [](uint32_t a, uint32_t b) { return resolveKernel().multiply(a, b); }};
 constinit std::atomic<const Kernel*> activeKernel{&kUnresolved};
 
@@ -72,12 +76,27 @@ uint32_t crc32(uint32_t crc, const uint8_t* data, size_t size) {
   return activeKernel.load(std::memory_order_relaxed)->crc32(crc, data, size);
 }
 
+uint32_t crc32Copy(uint32_t crc, uint8_t* to, const uint8_t* from, size_t size) {
+  return activeKernel.load(std::memory_order_relaxed)->crc32Copy(crc, to, from, size);
+}
+
 uint32_t crc32Combine(uint32_t crcA, uint32_t crcB, size_t lengthB) {
+  return crc32Multiply(crcA, crc32Shift(lengthB)) ^ crcB;
+}
+
+uint32_t crc32Shift(size_t length) {
   const Kernel& kernel = *activeKernel.load(std::memory_order_relaxed);
-  for (size_t digit = 0; lengthB != 0; digit++, lengthB >>= 4) {
-    if ((lengthB & 15) != 0) crcA = kernel.multiply(crcA, kZeroBytes[digit][lengthB & 15]);
+  uint32_t shift = kZeroBytes[0][length & 15];
+  for (size_t digit = 1; (length >>= 4) != 0; digit++) {
+    if ((length & 15) == 0) continue;
+    const uint32_t factor = kZeroBytes[digit][length & 15];
+    shift = shift == kOne ? factor : kernel.multiply(shift, factor);
   }
-  return crcA ^ crcB;
+  return shift;
+}
+
+uint32_t crc32Multiply(uint32_t crc, uint32_t shift) {
+  return activeKernel.load(std::memory_order_relaxed)->multiply(crc, shift);
 }
 
 CrcKernel crc32Kernel() {

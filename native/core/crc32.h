@@ -20,8 +20,18 @@ enum class CrcKernel : uint8_t {
 // Extends `crc`, the CRC of everything before, by `size` bytes. Start with 0.
 uint32_t crc32(uint32_t crc, const uint8_t* data, size_t size);
 
+// Copies the data to `to`, which must not overlap it, and gives the CRC of the copy: of the bytes
+// as they were stored, even if another thread is changing the data. Does not read `to`.
+uint32_t crc32Copy(uint32_t crc, uint8_t* to, const uint8_t* from, size_t size);
+
 // The CRC of A followed by B, from the CRC of each and the length of B.
 uint32_t crc32Combine(uint32_t crcA, uint32_t crcB, size_t lengthB);
+
+// The two steps of combining, for a caller that knows the lengths before the CRCs or combines
+// several parts: crc32Combine(a, b, n) is crc32Multiply(a, crc32Shift(n)) ^ b. Shifts multiply as
+// well: that of m + n bytes is crc32Multiply(crc32Shift(m), crc32Shift(n)).
+uint32_t crc32Shift(size_t length);
+uint32_t crc32Multiply(uint32_t crc, uint32_t shift);
 
 CrcKernel crc32Kernel();
 bool crc32Supports(CrcKernel kernel);

@@ -40,6 +40,18 @@ LMQ_INLINE_CLMUL128 __m128i load128(const uint8_t* p) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
 }
 
+LMQ_INLINE_CLMUL128 void store128(uint8_t* p, __m128i v) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), v);
+}
+
+// Loads sixteen bytes and, if so asked, stores them.
+template <bool kCopy>
+LMQ_INLINE_CLMUL128 __m128i take128(const CrcData<kCopy>& data, size_t at) {
+  const __m128i v = load128(data.from + at);
+  if constexpr (kCopy) store128(data.to + at, v);
+  return v;
+}
+
 LMQ_INLINE_CLMUL128 __m128i fold128(__m128i remainder, __m128i factors, __m128i next) {
   const __m128i low = _mm_clmulepi64_si128(remainder, factors, 0x00);
   const __m128i high = _mm_clmulepi64_si128(remainder, factors, 0x11);
@@ -78,15 +90,25 @@ inline constexpr auto kByteShifts = [] {
   return shifts;
 }();
 
-// The CRC of the bytes in `remainder` and `size` more, all behind at least sixteen already read.
-LMQ_INLINE_CLMUL128 uint32_t finish128(__m128i remainder, const uint8_t* data, size_t size) {
+// The CRC of the bytes in `remainder` and all of the data, behind sixteen or more already taken,
+// the last of which are in `taken`.
+template <bool kCopy>
+LMQ_INLINE_CLMUL128 uint32_t finish128(__m128i remainder, __m128i taken, CrcData<kCopy> data) {
   const __m128i by128 = foldBy<128>();
-  for (; size >= 16; data += 16, size -= 16) remainder = fold128(remainder, by128, load128(data));
-  if (size > 0) {
-    // Sixteen bytes that end with the data, their first ones taken from the remainder's last.
+  for (; data.size >= 16; data.pass(16)) {
+    taken = take128(data, 0);
+    remainder = fold128(remainder, by128, taken);
+  }
+  if (const size_t size = data.size; size > 0) {
+    // Sixteen bytes that end with the data, their first ones not from there but those taken before:
+    // stored as they were, folded as they are in the remainder's last.
     const __m128i toFront = load128(&kByteShifts[16 + size]);
-    const __m128i last =
-        _mm_blendv_epi8(_mm_shuffle_epi8(remainder, toFront), load128(data + size - 16), toFront);
+    const __m128i bytes = load128(data.from + size - 16);
+    if constexpr (kCopy) {
+      store128(data.to + size - 16,
+               _mm_blendv_epi8(_mm_shuffle_epi8(taken, toFront), bytes, toFront));
+    }
+    const __m128i last = _mm_blendv_epi8(_mm_shuffle_epi8(remainder, toFront), bytes, toFront);
     const __m128i first = _mm_shuffle_epi8(remainder, load128(&kByteShifts[size]));
     remainder = fold128(first, by128, last);
   }
@@ -97,14 +119,23 @@ LMQ_INLINE_CLMUL128 __m128i initial128(uint32_t crc) {
   return _mm_cvtsi32_si128(static_cast<int>(~crc));
 }
 
-// The CRC of fewer than sixteen bytes. The two loads overlap instead of reaching past the data.
-LMQ_INLINE_CLMUL128 uint32_t shortCrc128(uint32_t crc, const uint8_t* data, size_t size) {
+// The CRC of fewer than sixteen bytes. The two loads overlap instead of reaching past the data, and
+// so do the stores; what both loads hold is taken from the first.
+template <bool kCopy>
+LMQ_INLINE_CLMUL128 uint32_t shortCrc128(uint32_t crc, const CrcData<kCopy>& data) {
+  const size_t size = data.size;
   if (size < 8) return tableCrc32(crc, data, size);
   uint64_t head;
   uint64_t tail;
-  std::memcpy(&head, data, 8);
-  std::memcpy(&tail, data + size - 8, 8);
+  std::memcpy(&head, data.from, 8);
+  std::memcpy(&tail, data.from + size - 8, 8);
   tail = tail >> 8 * (15 - size) >> 8;  // one shift by 64 would be undefined
+  if constexpr (kCopy) {
+    const auto whole = static_cast<unsigned __int128>(tail) << 64 | head;
+    const auto last = static_cast<uint64_t>(whole >> 8 * (size - 8));
+    std::memcpy(data.to, &head, 8);
+    std::memcpy(data.to + size - 8, &last, 8);
+  }
   const __m128i bytes = _mm_set_epi64x(static_cast<int64_t>(tail), static_cast<int64_t>(head));
   const __m128i toEnd = load128(&kByteShifts[size]);
   return ~reduce128(_mm_shuffle_epi8(_mm_xor_si128(bytes, initial128(crc)), toEnd));

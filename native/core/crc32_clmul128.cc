@@ -9,26 +9,40 @@ bool supportsClmul128() {
   return __builtin_cpu_supports("avx") && __builtin_cpu_supports("pclmul");
 }
 
-LMQ_TARGET_CLMUL128 uint32_t clmul128Crc32(uint32_t crc, const uint8_t* data, size_t size) {
-  if (size < 16) return shortCrc128(crc, data, size);
+template <bool kCopy>
+LMQ_INLINE_CLMUL128 uint32_t clmul128(uint32_t crc, CrcData<kCopy> data) {
+  if (data.size < 16) return shortCrc128(crc, data);
 
-  __m128i a = _mm_xor_si128(load128(data), initial128(crc));
-  if (size < 64) return finish128(a, data + 16, size - 16);
+  __m128i taken = take128(data, 0);
+  __m128i a = _mm_xor_si128(taken, initial128(crc));
+  if (data.size < 64) {
+    data.pass(16);
+    return finish128(a, taken, data);
+  }
 
   // Four remainders, so that a multiplication need not wait for the one before.
-  __m128i b = load128(data + 16);
-  __m128i c = load128(data + 32);
-  __m128i d = load128(data + 48);
+  __m128i b = take128(data, 16);
+  __m128i c = take128(data, 32);
+  __m128i d = taken = take128(data, 48);
   const __m128i by512 = foldBy<512>();
-  for (data += 64, size -= 64; size >= 64; data += 64, size -= 64) {
-    a = fold128(a, by512, load128(data));
-    b = fold128(b, by512, load128(data + 16));
-    c = fold128(c, by512, load128(data + 32));
-    d = fold128(d, by512, load128(data + 48));
+  for (data.pass(64); data.size >= 64; data.pass(64)) {
+    a = fold128(a, by512, take128(data, 0));
+    b = fold128(b, by512, take128(data, 16));
+    c = fold128(c, by512, take128(data, 32));
+    d = fold128(d, by512, taken = take128(data, 48));
   }
   b = fold128(a, foldBy<128>(), b);
   d = fold128(c, foldBy<128>(), d);
-  return finish128(fold128(b, foldBy<256>(), d), data, size);
+  return finish128(fold128(b, foldBy<256>(), d), taken, data);
+}
+
+LMQ_TARGET_CLMUL128 uint32_t clmul128Crc32(uint32_t crc, const uint8_t* data, size_t size) {
+  return clmul128<false>(crc, {nullptr, data, size});
+}
+
+LMQ_TARGET_CLMUL128 uint32_t clmul128Crc32Copy(uint32_t crc, uint8_t* to, const uint8_t* from,
+                                               size_t size) {
+  return clmul128<true>(crc, {to, from, size});
 }
 
 LMQ_TARGET_CLMUL128 uint32_t clmulMultiply(uint32_t a, uint32_t b) {

@@ -13,8 +13,11 @@ LMQ_INLINE_CLMUL256 __m256i foldBothBy() {
   return _mm256_broadcastsi128_si256(foldBy<kBits>());
 }
 
-LMQ_INLINE_CLMUL256 __m256i load256(const uint8_t* p) {
-  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+template <bool kCopy>
+LMQ_INLINE_CLMUL256 __m256i take256(const CrcData<kCopy>& data, size_t at) {
+  const __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(data.from + at));
+  if constexpr (kCopy) _mm256_storeu_si256(reinterpret_cast<__m256i*>(data.to + at), v);
+  return v;
 }
 
 LMQ_INLINE_CLMUL256 __m256i fold256(__m256i remainder, __m256i factors, __m256i next) {
@@ -31,28 +34,39 @@ bool supportsClmul256() {
          supportsClmul128();
 }
 
-LMQ_TARGET_CLMUL256 uint32_t clmul256Crc32(uint32_t crc, const uint8_t* data, size_t size) {
-  if (size < 128) return clmul128Crc32(crc, data, size);
+template <bool kCopy>
+LMQ_INLINE_CLMUL256 uint32_t clmul256(uint32_t crc, CrcData<kCopy> data) {
+  if (data.size < 128) return clmul128Crc32(crc, data, data.size);
 
-  __m256i a = _mm256_xor_si256(load256(data), _mm256_zextsi128_si256(initial128(crc)));
-  __m256i b = load256(data + 32);
-  __m256i c = load256(data + 64);
-  __m256i d = load256(data + 96);
+  __m256i a = _mm256_xor_si256(take256(data, 0), _mm256_zextsi128_si256(initial128(crc)));
+  __m256i b = take256(data, 32);
+  __m256i c = take256(data, 64);
+  __m256i taken = take256(data, 96);
+  __m256i d = taken;
   const __m256i by1024 = foldBothBy<1024>();
-  for (data += 128, size -= 128; size >= 128; data += 128, size -= 128) {
-    a = fold256(a, by1024, load256(data));
-    b = fold256(b, by1024, load256(data + 32));
-    c = fold256(c, by1024, load256(data + 64));
-    d = fold256(d, by1024, load256(data + 96));
+  for (data.pass(128); data.size >= 128; data.pass(128)) {
+    a = fold256(a, by1024, take256(data, 0));
+    b = fold256(b, by1024, take256(data, 32));
+    c = fold256(c, by1024, take256(data, 64));
+    d = fold256(d, by1024, taken = take256(data, 96));
   }
   const __m256i by256 = foldBothBy<256>();
   b = fold256(a, by256, b);
   d = fold256(c, by256, d);
   d = fold256(b, foldBothBy<512>(), d);
-  for (; size >= 32; data += 32, size -= 32) d = fold256(d, by256, load256(data));
+  for (; data.size >= 32; data.pass(32)) d = fold256(d, by256, taken = take256(data, 0));
   const __m128i both =
       fold128(_mm256_castsi256_si128(d), foldBy<128>(), _mm256_extracti128_si256(d, 1));
-  return finish128(both, data, size);
+  return finish128(both, _mm256_extracti128_si256(taken, 1), data);
+}
+
+LMQ_TARGET_CLMUL256 uint32_t clmul256Crc32(uint32_t crc, const uint8_t* data, size_t size) {
+  return clmul256<false>(crc, {nullptr, data, size});
+}
+
+LMQ_TARGET_CLMUL256 uint32_t clmul256Crc32Copy(uint32_t crc, uint8_t* to, const uint8_t* from,
+                                               size_t size) {
+  return clmul256<true>(crc, {to, from, size});
 }
 
 }  // namespace lmq

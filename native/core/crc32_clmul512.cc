@@ -28,12 +28,24 @@ LMQ_INLINE_CLMUL512 __m512i fold512(__m512i remainder, __m512i factors, __m512i 
   return _mm512_ternarylogic_epi64(low, high, next, kXorOfThree);
 }
 
-LMQ_INLINE_CLMUL512 __m512i load512(const uint8_t* p) { return _mm512_loadu_si512(p); }
+template <bool kCopy>
+LMQ_INLINE_CLMUL512 __m512i take512(const CrcData<kCopy>& data, size_t at) {
+  const __m512i v = _mm512_loadu_si512(data.from + at);
+  if constexpr (kCopy) _mm512_storeu_si512(data.to + at, v);
+  return v;
+}
 
 // The first 64 - zeros bytes of the data, behind zeros. What is masked out is not accessed.
-LMQ_INLINE_CLMUL512 __m512i loadBehindZeros(const uint8_t* data, size_t zeros) {
-  const auto address = reinterpret_cast<uintptr_t>(data) - zeros;
-  return _mm512_maskz_loadu_epi8(~uint64_t{0} << zeros, reinterpret_cast<const void*>(address));
+template <bool kCopy>
+LMQ_INLINE_CLMUL512 __m512i takeBehindZeros(const CrcData<kCopy>& data, size_t zeros) {
+  const uint64_t mask = ~uint64_t{0} << zeros;
+  const auto from = reinterpret_cast<uintptr_t>(data.from) - zeros;
+  const __m512i v = _mm512_maskz_loadu_epi8(mask, reinterpret_cast<const void*>(from));
+  if constexpr (kCopy) {
+    const auto to = reinterpret_cast<uintptr_t>(data.to) - zeros;
+    _mm512_mask_storeu_epi8(reinterpret_cast<void*>(to), mask, v);
+  }
+  return v;
 }
 
 // Masking out what lies in a page that is not there costs over a hundred nanoseconds.
@@ -71,41 +83,50 @@ bool supportsClmul512() {
 
 // Zeros before the data change nothing, so the vector that is not full comes first, its bytes moved
 // to its end. All that follows is whole vectors, and there is no tail to finish.
-LMQ_TARGET_CLMUL512 uint32_t clmul512Crc32(uint32_t crc, const uint8_t* data, size_t size) {
-  if (size < 64) return clmul128Crc32(crc, data, size);
+template <bool kCopy>
+LMQ_INLINE_CLMUL512 uint32_t clmul512(uint32_t crc, CrcData<kCopy> data) {
+  if (data.size < 64) return clmul128Crc32(crc, data, data.size);
 
   // The CRC so far is added to the first four bytes, which must therefore share a vector.
-  size_t zeros = -size % 64;
-  if (zeros > 60 || reachesPageBefore(data, zeros)) {
+  size_t zeros = -data.size % 64;
+  if (zeros > 60 || reachesPageBefore(data.from, zeros) ||
+      (kCopy && reachesPageBefore(data.to, zeros))) {
     const size_t odd = 64 - zeros;
     crc = clmul128Crc32(crc, data, odd);
-    data += odd;
-    size -= odd;
+    data.pass(odd);
     zeros = 0;
   }
-  __m512i d = _mm512_xor_si512(loadBehindZeros(data, zeros), initial512(crc, zeros));
-  data += 64 - zeros;
-  size -= 64 - zeros;
+  __m512i d = _mm512_xor_si512(takeBehindZeros(data, zeros), initial512(crc, zeros));
+  data.pass(64 - zeros);
 
   const __m512i by512 = foldAllBy<512>();
-  if (size >= 192) {
+  if (data.size >= 192) {
     __m512i a = d;
-    __m512i b = load512(data);
-    __m512i c = load512(data + 64);
-    d = load512(data + 128);
+    __m512i b = take512(data, 0);
+    __m512i c = take512(data, 64);
+    d = take512(data, 128);
     const __m512i by2048 = foldAllBy<2048>();
-    for (data += 192, size -= 192; size >= 256; data += 256, size -= 256) {
-      a = fold512(a, by2048, load512(data));
-      b = fold512(b, by2048, load512(data + 64));
-      c = fold512(c, by2048, load512(data + 128));
-      d = fold512(d, by2048, load512(data + 192));
+    for (data.pass(192); data.size >= 256; data.pass(256)) {
+      a = fold512(a, by2048, take512(data, 0));
+      b = fold512(b, by2048, take512(data, 64));
+      c = fold512(c, by2048, take512(data, 128));
+      d = fold512(d, by2048, take512(data, 192));
     }
     b = fold512(a, by512, b);
     d = fold512(c, by512, d);
     d = fold512(b, foldAllBy<1024>(), d);
   }
-  for (; size >= 64; data += 64, size -= 64) d = fold512(d, by512, load512(data));
+  for (; data.size >= 64; data.pass(64)) d = fold512(d, by512, take512(data, 0));
   return ~reduce128(foldLanes(d));
+}
+
+LMQ_TARGET_CLMUL512 uint32_t clmul512Crc32(uint32_t crc, const uint8_t* data, size_t size) {
+  return clmul512<false>(crc, {nullptr, data, size});
+}
+
+LMQ_TARGET_CLMUL512 uint32_t clmul512Crc32Copy(uint32_t crc, uint8_t* to, const uint8_t* from,
+                                               size_t size) {
+  return clmul512<true>(crc, {to, from, size});
 }
 
 }  // namespace lmq

@@ -32,6 +32,15 @@ inline uint32_t loadLittle32(const uint8_t* p) {
   return p[0] | uint32_t{p[1]} << 8 | uint32_t{p[2]} << 16 | uint32_t{p[3]} << 24;
 }
 
+template <bool kCopy>
+inline uint32_t takeLittle32(const CrcData<kCopy>& data, size_t at) {
+  const uint32_t word = loadLittle32(data.from + at);
+  if constexpr (kCopy) {
+    for (int i = 0; i < 4; i++) data.to[at + i] = static_cast<uint8_t>(word >> 8 * i);
+  }
+  return word;
+}
+
 // The share of four bytes which `following` more bytes of the same step come after.
 inline uint32_t lookUp(uint32_t word, size_t following) {
   return kTables[following + 3][word & 0xFF] ^ kTables[following + 2][word >> 8 & 0xFF] ^
@@ -40,17 +49,49 @@ inline uint32_t lookUp(uint32_t word, size_t following) {
 
 }  // namespace
 
-uint32_t tableCrc32(uint32_t crc, const uint8_t* data, size_t size) {
+template <bool kCopy>
+inline uint32_t table(uint32_t crc, CrcData<kCopy> data) {
   crc = ~crc;
-  for (; size >= 16; data += 16, size -= 16) {
-    crc = lookUp(crc ^ loadLittle32(data), 12) ^ lookUp(loadLittle32(data + 4), 8) ^
-          lookUp(loadLittle32(data + 8), 4) ^ lookUp(loadLittle32(data + 12), 0);
+  for (; data.size >= 16; data.pass(16)) {
+    const uint32_t a = takeLittle32(data, 0);
+    const uint32_t b = takeLittle32(data, 4);
+    const uint32_t c = takeLittle32(data, 8);
+    const uint32_t d = takeLittle32(data, 12);
+    crc = lookUp(crc ^ a, 12) ^ lookUp(b, 8) ^ lookUp(c, 4) ^ lookUp(d, 0);
   }
-  for (; size >= 4; data += 4, size -= 4) crc = lookUp(crc ^ loadLittle32(data), 0);
-  for (; size > 0; data++, size--) crc = crc >> 8 ^ kTables[0][(crc ^ *data) & 0xFF];
+  for (; data.size >= 4; data.pass(4)) crc = lookUp(crc ^ takeLittle32(data, 0), 0);
+  for (; data.size > 0; data.pass(1)) {
+    const uint8_t byte = *data.from;
+    if constexpr (kCopy) *data.to = byte;
+    crc = crc >> 8 ^ kTables[0][(crc ^ byte) & 0xFF];
+  }
   return ~crc;
 }
 
-uint32_t tableMultiply(uint32_t a, uint32_t b) { return multiplyModP(a, b); }
+uint32_t tableCrc32(uint32_t crc, const uint8_t* data, size_t size) {
+  return table<false>(crc, {nullptr, data, size});
+}
+
+uint32_t tableCrc32Copy(uint32_t crc, uint8_t* to, const uint8_t* from, size_t size) {
+  return table<true>(crc, {to, from, size});
+}
+
+uint32_t tableMultiply(uint32_t a, uint32_t b) {
+  // What four coefficients of `a` contribute, the highest bit being the least power of x.
+  uint32_t products[16];
+  products[0] = 0;
+  for (uint32_t unit = 8, multiple = b; unit > 0; unit >>= 1, multiple = timesX(multiple)) {
+    products[unit] = multiple;
+  }
+  for (size_t sum : {3, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15}) {
+    products[sum] = products[sum & (sum - 1)] ^ products[sum & -sum];
+  }
+  uint32_t product = products[a & 15];
+  for (int bits = 4; bits < 32; bits += 4) {
+    // times x^4: a byte whose lower half is zero goes through the table half way
+    product = (product >> 4) ^ kTables[0][product << 4 & 0xF0] ^ products[a >> bits & 15];
+  }
+  return product;
+}
 
 }  // namespace lmq

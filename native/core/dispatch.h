@@ -25,6 +25,10 @@ bool isSafeName(std::string_view name);
 // fields in order, each distinct queue once.
 class DispatchPlan {
  public:
+  DispatchPlan() = default;
+  DispatchPlan(const DispatchPlan&) = delete;  // targets point into names_
+  DispatchPlan& operator=(const DispatchPlan&) = delete;
+
   // `names` joined by ',', `count` of them (Java's split has been applied). With `writeNames` a record
   // gets the INNER_MULTI_DISPATCH property from this plan.
   void parse(std::string_view names, size_t count, bool writeNames);

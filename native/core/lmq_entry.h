@@ -7,7 +7,8 @@
 //   4   1     kind: kUnit, or kSkip where the skip link leads far back
 //   5   5     queue number
 //   10  5     number of the queue's previous entry + 1; 0 if there is none
-//   15  5     skip link, an entry number + 1; 0 if there is none. A unit's leads to the queue's newest
+//   15  5     skip link, an entry number + 1; 0 if there is none. A unit's leads to the queue's
+//   newest
 //             skip entry before it, a skip entry's to one further back (see LmqEntries)
 //   20  8     queue offset
 //   28  8     physical offset of the record

@@ -113,8 +113,9 @@ Result<uint64_t> LmqIndex::Impl::create(std::string_view name) {
   const uint32_t hash = lmqNameHash(seed_, name);
   if (!rows.hasRoom()) return Status(Code::kInternal, "A light queue without room");
   const uint64_t place = names.placeFor(name.size());
-  if (!table_.insert(hash, queue, place))
+  if (!table_.insert(hash, queue, place)) {
     return Status(Code::kNoMemory, "No memory for a light queue");
+  }
   Result<uint64_t> position = names.append(name);
   if (!position.ok()) return position.takeStatus();
   LmqRow& row = rows.append();

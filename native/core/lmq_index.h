@@ -1,12 +1,11 @@
 // The light-queue index: one row in memory for each queue, one sequential 48-byte entry on disk for
-// each dispatch (layout: lmq_entry.h). It is derived from the commit log and can be rebuilt from
-// it.
+// each dispatch (layout: lmq_entry.h). Derived from the commit log, it can be rebuilt from it.
 //
 // Entries of a queue are linked back to front. Every kSkipEvery-th entry of a queue is a skip entry
 // whose link leads to an earlier skip entry (a jump-pointer list: logarithmic); the other entries'
 // skip links lead to the queue's newest skip entry before them. So any offset of a queue of n
 // entries is found in O(kSkipEvery + log n) steps, and a dispatch reads nothing but its row, except
-// for one in kSkipEvery.
+// for one in 2 * kSkipEvery.
 //
 // The caller serialises every call (the store's append lock).
 #pragma once
@@ -55,12 +54,14 @@ class LmqIndex {
 
   // Loads the snapshot and replays the entries behind it, as far as they are whole and their
   // records end at or below `logEnd`. Entries behind that are cut (a reader leaves them). Fails
-  // with kCorruptFile if less than `leastEntries` entries could be used: then rebuild.
+  // with kCorruptFile if less than `leastEntries` entries could be used, or if the files do not
+  // belong together: then rebuild. A failed load changes nothing on disk and leaves this empty.
   Status load(const Snapshot& snapshot, int64_t logEnd, uint64_t leastEntries);
   // Starts empty: removes the files (not for a reader) and writes an empty snapshot at
   // `logPosition`.
   Status reset(int64_t logPosition);
-  // A reader takes in what the writer has added. True if anything came.
+  // A reader takes in what the writer has added. True if anything came. kCorruptFile if the writer
+  // has cut or rebuilt what was read before: then load again.
   Result<bool> refresh();
 
   // Queues -------------------------------------------------------------------------------------
@@ -70,9 +71,10 @@ class LmqIndex {
   void prefetch(const std::string_view* names, size_t count) const;
   std::string_view nameOf(uint64_t queue) const;  // valid until the next call that adds names
   int64_t nextOffset(uint64_t queue) const;       // one past the last
-  // First offset whose record starts at or above `logMin`; nextOffset() if there is none.
+  // First offset whose record starts at or above `logMin`; nextOffset() if there is none. Behind a
+  // damaged entry it is the first offset of all, so that a read from there reports the damage.
   int64_t minOffset(uint64_t queue, int64_t logMin) const;
-  int64_t lastPhysicalOffset(uint64_t queue) const;  // -1 if the queue has no entry
+  int64_t lastPhysicalOffset(uint64_t queue) const;  // -1 without an entry, or if it is damaged
 
   // Room first: makes sure that `entries` entries and `newNames` names of `nameBytes` bytes in all
   // can be added. Nothing visible changes. kDiskFull, kLimit, kNoMemory, …
@@ -87,7 +89,8 @@ class LmqIndex {
   // checked (checksum, queue); a damaged one ends with kCorruptFile.
   Status units(uint64_t queue, int64_t from, size_t max, PlacedUnit* out, size_t* count) const;
 
-  // Names with a prefix in creation order. `cursor` is the queue number to go on from.
+  // Names with a prefix in creation order. `cursor` is the queue number to go on from; the end is
+  // reached when it is queueCount(). One call looks at some thousands of names at most.
   void list(std::string_view prefix, uint64_t* cursor, size_t limit,
             std::vector<std::string>* out) const;
 

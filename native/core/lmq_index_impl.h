@@ -1,7 +1,6 @@
 // What LmqIndex is made of: names, entries, a row for each queue, and the table from names to rows.
 #pragma once
 
-#include <atomic>
 #include <algorithm>
 #include <mutex>
 
@@ -57,7 +56,7 @@ class LmqIndex::Impl {
   bool enter(const LmqNames::Found& found);  // as the next row's
   Result<bool> scanNames();
   Status takeBack(uint64_t covered);
-  Result<uint64_t> replay(uint64_t from, int64_t logEnd);
+  Status replay(uint64_t from, int64_t logEnd);
   bool apply(const LmqEntry& entry, uint64_t number, int64_t logEnd);
   Status removeFiles();
 
@@ -66,10 +65,11 @@ class LmqIndex::Impl {
 
   const Options options_;
   LmqTable table_;
-  const uint64_t seed_;  // of the hashes of names, which only this table knows
+  const uint64_t seed_;        // of the hashes of names, which only this table knows
   uint32_t lastChecksum_ = 0;  // of the last entry when a reader looked; notices another log
 
-  std::atomic<bool> discarded_{false};
+  std::mutex tableLock_;    // of the file: a snapshot that is being written beside discard()
+  bool discarded_ = false;  // no table is to be there again
   std::mutex syncLock_;
   uint64_t syncedEntries_ = 0;
   uint64_t syncedNames_ = 0;

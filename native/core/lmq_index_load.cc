@@ -61,14 +61,12 @@ Status LmqIndex::Impl::loadAll(int64_t logEnd, uint64_t leastEntries) {
   LMQ_TRY(checkLastEntry(header));
   entries.setCount(LmqEntry::kMaxNumber);  // what is read is known to be there, or checked
   LMQ_TRY(takeBack(header.covers.entries));
-  Result<uint64_t> end = replay(header.covers.entries, logEnd);
-  if (!end.ok()) return end.takeStatus();
-  if (*end < leastEntries) {
+  LMQ_TRY(replay(header.covers.entries, logEnd));
+  if (entries.count() < leastEntries) {
     return Status(Code::kCorruptFile, "Entries of light queues that were synced are missing")
         .at(options_.directory)
-        .offset(static_cast<int64_t>(*end * LmqEntry::kSize));
+        .offset(static_cast<int64_t>(entries.count() * LmqEntry::kSize));
   }
-  entries.setCount(*end);
   snapshotEntries = header.covers.entries;
   if (!writes()) return entries.lastChecksum(&lastChecksum_);
   syncedEntries_ = header.covers.entries;
@@ -165,26 +163,28 @@ Status LmqIndex::Impl::takeBack(uint64_t covered) {
   return {};
 }
 
-// The number of the first entry that cannot be used.
-Result<uint64_t> LmqIndex::Impl::replay(uint64_t from, int64_t logEnd) {
+// Up to the first entry that cannot be used; the count is then that of those that were, also on
+// failure.
+Status LmqIndex::Impl::replay(uint64_t from, int64_t logEnd) {
   LmqEntry entry;
-  for (uint64_t number = from;;) {
+  for (entries.setCount(from);;) {
     size_t count = kRun;
-    Result<const uint8_t*> bytes = entries.run(number, &count);
+    Result<const uint8_t*> bytes = entries.run(entries.count(), &count);
     if (bytes.ok() && count == 0 && !writes()) {  // the writer may have begun another file
       LMQ_TRY(asCorrupt(entries.reload()));
       count = kRun;
-      bytes = entries.run(number, &count);
+      bytes = entries.run(entries.count(), &count);
     }
     if (!bytes.ok()) return bytes.takeStatus();
-    if (count == 0) return number;
-    for (size_t i = 0; i < count; i++, number++) {
+    if (count == 0) return {};
+    for (size_t i = 0; i < count; i++) {
       const uint8_t* at = *bytes + i * LmqEntry::kSize;
       if (i + kLookAhead < count) {
         const uint64_t ahead = load40(at + kLookAhead * LmqEntry::kSize + 5);
         if (ahead < rows.count()) __builtin_prefetch(&rows[ahead], 1);
       }
-      if (!entry.decode(at) || !apply(entry, number, logEnd)) return number;
+      if (!entry.decode(at) || !apply(entry, entries.count(), logEnd)) return {};
+      entries.setCount(entries.count() + 1);
     }
   }
 }
@@ -213,11 +213,10 @@ Result<bool> LmqIndex::Impl::refresh() {
   Result<bool> newNames = scanNames();
   if (!newNames.ok()) return newNames;
   const uint64_t before = entries.count();
-  Result<uint64_t> end = replay(before, kNoEnd);
-  if (!end.ok()) return end.takeStatus();
-  entries.setCount(*end);
+  Status status = replay(before, kNoEnd);
   LMQ_TRY(entries.lastChecksum(&lastChecksum_));
-  return *newNames || *end > before;
+  LMQ_TRY(std::move(status));
+  return *newNames || entries.count() > before;
 }
 
 }  // namespace lmq

@@ -34,6 +34,7 @@ Status LmqIndex::Impl::reset(int64_t logPosition) {
     return entries.load();
   }
   LMQ_TRY(removeFiles());
+  discarded_ = false;
   const auto atOnce = [](const std::function<void()>& run) { run(); };
   return writeSnapshot(logPosition, RecordIdentity(), atOnce);
 }
@@ -69,7 +70,7 @@ Status LmqIndex::Impl::sync(uint64_t wanted) {
 Status LmqIndex::Impl::writeSnapshot(
     int64_t logPosition, const RecordIdentity& last,
     const std::function<void(const std::function<void()>&)>& withLock) {
-  if (options_.inMemory || discarded_) return {};
+  if (options_.inMemory) return {};
   if (!writes()) {
     return Status(Code::kReadOnly, "The index of light queues is open for reading")
         .at(options_.directory);
@@ -104,14 +105,21 @@ Status LmqIndex::Impl::writeSnapshot(
   uint64_t reached = 0;
   withLock([&] { reached = entries.count(); });
   LMQ_TRY(sync(reached));
-  LMQ_TRY(renameFile(aside, tablePath()));
-  LMQ_TRY(syncDirectory(options_.directory));
+  {
+    const std::lock_guard<std::mutex> lock(tableLock_);
+    if (discarded_) return removeFile(aside);
+    LMQ_TRY(renameFile(aside, tablePath()));
+    LMQ_TRY(syncDirectory(options_.directory));
+  }
   withLock([&] { snapshotEntries = header.covers.entries; });
   return {};
 }
 
 Status LmqIndex::Impl::discard() {
-  if (!writes() || discarded_.exchange(true)) return {};
+  if (!writes()) return {};
+  const std::lock_guard<std::mutex> lock(tableLock_);
+  if (discarded_) return {};
+  discarded_ = true;
   LMQ_TRY(removeFile(tablePath()));
   return syncDirectory(options_.directory);
 }

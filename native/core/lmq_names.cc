@@ -38,12 +38,12 @@ Status LmqNames::load() {
 }
 
 void LmqNames::forget() {
-  end_.store(0, std::memory_order_relaxed);
+  end_.store(0, std::memory_order_release);
   digest_ = 0;
 }
 
 void LmqNames::setEnd(const Found& last) {
-  end_.store(last.end, std::memory_order_relaxed);
+  end_.store(last.end, std::memory_order_release);
   uint8_t checksum[kChecksumSize];
   store<uint32_t>(checksum, last.checksum);
   digest_ = crc32(digest_, checksum, kChecksumSize);
@@ -111,8 +111,9 @@ bool LmqNames::parse(uint64_t at, Found* found) const {
   if (room <= kHeaderSize) return false;
   const uint32_t checksum = loadAcquire32(bytes);
   const size_t length = lmq::load<uint16_t>(bytes + kChecksumSize);
-  if (checksum == 0 || length == 0 || length > kMaxName || length > room - kHeaderSize)
+  if (checksum == 0 || length == 0 || length > std::min<uint64_t>(kMaxName, room - kHeaderSize)) {
     return false;
+  }
   if (checksum != checksumOf(bytes, kHeaderSize + length)) return false;
   found->position = at;
   found->end = at + kHeaderSize + length;

@@ -45,7 +45,7 @@ class LmqNames {
   std::string_view at(uint64_t position) const;
   void prefetch(uint64_t position) const;
 
-  uint64_t end() const { return end_.load(std::memory_order_relaxed); }
+  uint64_t end() const { return end_.load(std::memory_order_acquire); }
   // Of all names up to the end, in order.
   uint32_t digest() const { return digest_; }
   void setEnd(const Found& last);  // the next of what was scanned

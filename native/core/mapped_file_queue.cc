@@ -110,6 +110,11 @@ Status MappedFileQueue::reload() {
   return status;
 }
 
+bool MappedFileQueue::lastIsGone() const {
+  const std::lock_guard<std::mutex> lock(lock_);
+  return !slots_.empty() && slots_.back().file && slots_.back().file->isUnlinked();
+}
+
 bool MappedFileQueue::empty() const {
   const std::lock_guard<std::mutex> lock(lock_);
   return slots_.empty();

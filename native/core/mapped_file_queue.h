@@ -43,10 +43,13 @@ class MappedFileQueue {
   Status load();
   // A reader looks for files that a writer has added or removed since.
   Status reload();
+  // The last file that a reader knows was removed, or replaced by another of its name.
+  bool lastIsGone() const;
 
   bool empty() const;
   uint64_t fileSize() const { return options_.fileSize; }
   const std::string& directory() const { return options_.directory; }
+  bool isWritable() const { return options_.access == Access::kWrite; }
   std::vector<uint64_t> bases() const;  // ascending
   uint64_t firstBase() const;           // 0 when empty
   uint64_t endOfFiles() const;          // base of the last file + fileSize; 0 when empty

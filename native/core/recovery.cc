@@ -18,7 +18,11 @@ record::Check checkOf(const StoreOptions& options) {
 }
 
 Result<bool> hasUnits(StoreParts& parts) {
-  const Result<uint64_t> size = ConsumeQueueTable::findFileSize(parts.dir.consumeQueue());
+  // What is left of a broker's light queues says nothing once the directory is ours.
+  const bool topicsOnly = !parts.isForeign();
+  const Result<uint64_t> size =
+      ConsumeQueueTable::findFileSize(parts.dir.consumeQueue(), topicsOnly);
+  if (size.status().code() == Code::kFileSize) return true;  // a reader's
   if (!size.ok()) return size.status();
   return *size != 0;
 }

@@ -165,6 +165,8 @@ Status redispatch(StoreParts& parts, int64_t from, int64_t mainFrom, int64_t to,
 
 Status applyRecovery(StoreParts& parts, const RecoveryPlan& plan, RecoveryReport* report) {
   LMQ_TRY(parts.dir.createAbort());
+  // A new directory is ours before it looks like RocketMQ's, whenever this may be cut short.
+  if (plan.fresh) LMQ_TRY(writeMarker(parts, plan));
   for (const std::string& path : {parts.dir.commitLog(), parts.dir.consumeQueue(), parts.dir.lmq()}) {
     LMQ_TRY(makeDirectories(path));
   }
@@ -201,6 +203,7 @@ Status applyRecovery(StoreParts& parts, const RecoveryPlan& plan, RecoveryReport
 }
 
 Status applyToReader(StoreParts& parts, const RecoveryPlan& plan, RecoveryReport* report) {
+  for (const Status& odd : parts.oddFiles) report->note(odd);
   // Both sides of damage are shown: the log ends behind its last whole record. Without one behind it
   // the damage is a torn tail, or a live one, which is none.
   int64_t end = plan.logEnd;

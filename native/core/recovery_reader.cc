@@ -11,7 +11,8 @@ constexpr int kQuiet = 100;
 
 Result<bool> refreshReader(StoreParts& parts) {
   MappedFileQueue& files = parts.log->files();
-  LMQ_TRY(files.reload());
+  Status reloaded = files.reload();
+  if (!reloaded.ok() && reloaded.code() != Code::kFileSize) return reloaded;
   record::Check check;
   check.requireCrc = parts.options.requireCrc;
   CommitLogScan log(parts.dir.commitLog(), static_cast<uint64_t>(parts.log->fileSize()), files.bases(), check);
@@ -44,6 +45,7 @@ Result<bool> refreshReader(StoreParts& parts) {
     light = true;
   }
   if (!light.ok()) return light;
+  if (*queues || *light) parts.quietRefreshes = 0;
   return end > before || *queues || *light;
 }
 

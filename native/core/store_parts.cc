@@ -41,7 +41,15 @@ Status StoreParts::decideSizes() {
   Result<uint64_t> log = findLogFileSize(dir.commitLog());
   if (!log.ok()) return log.takeStatus();
   Result<uint64_t> queue = ConsumeQueueTable::findFileSize(dir.consumeQueue());
-  if (!queue.ok()) return queue.takeStatus();
+  if (!queue.ok()) {
+    if (!options.readOnly || queue.status().code() != Code::kFileSize) return queue.takeStatus();
+    oddFiles.push_back(queue.takeStatus());
+    queue = static_cast<uint64_t>(std::max<int64_t>(oddFiles.back().facts().limit, 0));
+  }
+  if (marker) {  // whichever file has another length, it is the odd one
+    log = static_cast<uint64_t>(marker->mappedFileSizeCommitLog);
+    queue = static_cast<uint64_t>(marker->mappedFileSizeConsumeQueue);
+  }
   if (marker && *log == 0) log = static_cast<uint64_t>(marker->mappedFileSizeCommitLog);
   if (marker && *queue == 0) queue = static_cast<uint64_t>(marker->mappedFileSizeConsumeQueue);
   LMQ_TRY(decide("mappedFileSizeCommitLog", *log, options.commitLogSize,
@@ -108,7 +116,11 @@ Status StoreParts::prepare() {
   files.access = options.readOnly ? Access::kReadQuietly : Access::kWrite;
   files.readMode = queueOptions().readMode;
   log = std::make_unique<CommitLog>(files, &preparer);
-  LMQ_TRY(log->load());
+  Status loaded = log->load();
+  if (!loaded.ok()) {
+    if (!options.readOnly || loaded.code() != Code::kFileSize) return loaded;
+    oddFiles.push_back(std::move(loaded));
+  }
   queues = std::make_unique<ConsumeQueueTable>(queueOptions());
   MappedFileQueue::Options readOnly = queueOptions();
   readOnly.access = Access::kReadQuietly;

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "commit_log.h"
 #include "consume_queue_table.h"
@@ -29,6 +30,7 @@ struct StoreParts {
   int quietRefreshes = 0;                   // a reader's, since the log last grew
   LmqState state;
   OwnCheckpoint checkpoint;
+  std::vector<Status> oddFiles;             // of another length; a reader leaves them out
 
   explicit StoreParts(StoreOptions given)
       : options(std::move(given)), dir(options.path) {}

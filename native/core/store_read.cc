@@ -106,7 +106,7 @@ Status Store::read(const ReadRequest& request, Page* page) {
   scan.end = onDevice ? std::min(syncedPosition(), logEnd()) : logEnd();
   LMQ_TRY(scanUnits(request, scan, page));
   // Nothing was examined: the next unit is there, but its record is not to be seen yet.
-  if (scan.stop && page->nextOffset == from && page->rows.empty()) {
+  if (scan.stop && page->nextOffset == from && page->rows.empty() && page->needed == 0) {
     page->status = ReadStatus::kOffsetOverflowOne;
   }
   return {};
@@ -116,7 +116,7 @@ Status Store::scanUnits(const ReadRequest& request, Scan& scan, Page* page) {
   const StoreOptions& options = parts_->options;
   const int64_t perFile = parts_->unitsPerFile();
   const int64_t scanLimit = std::max<int64_t>(
-      static_cast<int64_t>(options.maxFilterBytes / ConsumeQueue::kUnitSize),
+      static_cast<int64_t>((options.maxFilterBytes + ConsumeQueue::kUnitSize - 1) / ConsumeQueue::kUnitSize),
       static_cast<int64_t>(request.maxMessages));
   unitBuffer_.resize(kUnitsAtOnce);
   // Without a filter no more units than messages can be used.

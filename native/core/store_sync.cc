@@ -122,8 +122,9 @@ Status Store::flush() {
   const std::lock_guard<std::mutex> guard(syncLock_);
   Status status = syncLog();
   if (status.ok()) status = syncDerived();
-  if (!status.ok()) fail(status);
-  return status;
+  if (status.ok()) return {};
+  fail(status);
+  return failure_;  // what every later write says, too
 }
 
 Status Store::close() {

@@ -188,6 +188,15 @@ class LmqIndexTest : public testing::Test {
   }
   std::string tableFile() const { return directory_ / "lmq/table"; }
 
+  // The first bytes of a file, which may be large.
+  static std::string headOf(const std::string& path, size_t length) {
+    std::string head(length, '\0');
+    Result<File> file = File::open(path, Access::kRead);
+    EXPECT_TRUE(succeeded(file.status()));
+    EXPECT_TRUE(succeeded(file->readAt(0, head.data(), length)));
+    return head;
+  }
+
   static void overwrite(const std::string& path, uint64_t at, const std::string& bytes) {
     Result<File> file = File::open(path, Access::kWrite);
     ASSERT_TRUE(succeeded(file.status()));

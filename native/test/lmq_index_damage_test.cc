@@ -21,8 +21,8 @@ class LmqDamageTest : public LmqIndexTest {
     coveredQueues_ = model_.queues.size();
     model_.grow(index, kBehind, 9);
     all_ = model_.inOrder();
-    entries_ = contentOf(entriesFile()).substr(0, (kCovered + kBehind) * kEntrySize);
-    names_ = contentOf(namesFile()).substr(0, 4096);
+    entries_ = headOf(entriesFile(), (kCovered + kBehind) * kEntrySize);
+    names_ = headOf(namesFile(), 4096);
     table_ = contentOf(tableFile());
   }
 
@@ -204,6 +204,15 @@ TEST_F(LmqDamageTest, AWriterCutsWhatIsDamagedAndGoesOn) {
   LmqIndex index(options());
   ASSERT_TRUE(succeeded(load(index)));
   ASSERT_NO_FATAL_FAILURE(cut.expectSame(index));
+}
+
+TEST_F(LmqDamageTest, WholeEntriesThatAreNotTheirQueuesNextEndTheReplay) {
+  std::unique_ptr<LmqIndex> reader;
+  for (const uint64_t other : {0, 10, 39, 50, 98}) {
+    overwrite(entriesFile(), 80 * kEntrySize, entries_.substr(other * kEntrySize, kEntrySize));
+    ASSERT_TRUE(succeeded(read(&reader)));
+    ASSERT_NO_FATAL_FAILURE(expectPrefix(*reader, 80, model_.queues.size()));
+  }
 }
 
 TEST_F(LmqDamageTest, HostileEntriesWithRightChecksumsNeverLoop) {

@@ -193,6 +193,80 @@ TEST_F(LmqLoadTest, RowsAheadOfTheLogAreTakenBack) {
   ASSERT_NO_FATAL_FAILURE(cut.expectSame(index, 2));
 }
 
+// What is replayed or taken back leaves every row as appending did: the entries that follow are the
+// same, byte by byte.
+TEST_F(LmqLoadTest, AnIndexThatWasLoadedGoesOnAsIfItHadNotBeen) {
+  const auto build = [&](bool interrupted) {
+    LmqModel model;
+    auto index = std::make_unique<LmqIndex>(options());
+    EXPECT_TRUE(succeeded(index->reset(0)));
+    for (int round = 0; round < 8; round++) {
+      model.grow(*index, 1000, 5);
+      int pieces = 0;
+      const auto between = [&](const std::function<void()>& run) {
+        run();
+        if (pieces++ == 0) model.grow(*index, 1000, 7);
+      };
+      EXPECT_TRUE(succeeded(index->writeSnapshot(model.logEnd, {}, between)));
+      model.grow(*index, 300, 9);
+      if (!interrupted) continue;
+      index = std::make_unique<LmqIndex>(options());
+      EXPECT_TRUE(succeeded(load(*index, model.logEnd, model.entries)));
+    }
+    model.expectSame(*index, 100);
+    return headOf(entriesFile(), model.entries * LmqEntry::kSize);
+  };
+  const std::string expected = build(false);
+  const std::string interrupted = build(true);
+  EXPECT_EQ(expected.size(), 8 * 2300 * LmqEntry::kSize);
+  EXPECT_TRUE(interrupted == expected);
+}
+
+TEST_F(LmqLoadTest, AnIndexThatWasTakenBackGoesOnAsIfItHadNotBeenAhead) {
+  const auto addUpTo = [](LmqIndex& index, int64_t end) {
+    ASSERT_TRUE(succeeded(index.reserve(end - index.entryCount(), 0, 0)));
+    for (int64_t i = index.entryCount(); i < end; i++) {
+      ASSERT_TRUE(succeeded(index.add(i % 3, {i / 3, {100 * i, 100, i}})));
+    }
+  };
+  const auto start = [&](LmqIndex& index) {
+    ASSERT_TRUE(succeeded(index.reset(0)));
+    ASSERT_TRUE(succeeded(index.reserve(0, 3, 18)));
+    for (const char* name : {"%LMQ%a", "%LMQ%b", "%LMQ%c"}) {
+      ASSERT_TRUE(succeeded(index.create(name).status()));
+    }
+  };
+  constexpr uint64_t kBytes = 3000 * LmqEntry::kSize;
+  std::string expected;
+  {
+    LmqIndex index(options());
+    start(index);
+    addUpTo(index, 3000);
+    expected = headOf(entriesFile(), kBytes);
+  }
+  for (int64_t covered = 0; covered <= 1200;
+       covered += 30) {                          // skip entries of all kinds come next
+    for (const int64_t behind : {-1, 0, 100}) {  // -1: the rows are not ahead at all
+      {
+        LmqIndex index(options());
+        start(index);
+        addUpTo(index, covered);
+        const auto between = [&](const std::function<void()>& run) {
+          run();
+          if (behind >= 0) addUpTo(index, 2000);
+        };
+        ASSERT_TRUE(succeeded(index.writeSnapshot(100 * covered, {}, between)));
+      }
+      const int64_t kept = covered + std::max<int64_t>(behind, 0);
+      LmqIndex index(options());
+      ASSERT_TRUE(succeeded(load(index, 100 * kept)));
+      ASSERT_EQ(index.entryCount(), static_cast<uint64_t>(kept));
+      addUpTo(index, 3000);
+      EXPECT_TRUE(headOf(entriesFile(), kBytes) == expected) << covered;
+    }
+  }
+}
+
 TEST_F(LmqLoadTest, EntriesOfRecordsBehindTheLogAreCut) {
   ASSERT_NO_FATAL_FAILURE(build(100, 400, 10));
   const auto all = model_.inOrder();
@@ -266,6 +340,23 @@ TEST_F(LmqLoadTest, ASnapshotThatCannotBeWrittenLeavesTheOldOne) {
   EXPECT_FALSE(index.writeSnapshot(model_.logEnd, {}, atOnce).ok());
   EXPECT_EQ(contentOf(tableFile()), before);
   EXPECT_EQ(index.entriesSinceSnapshot(), 100u);
+}
+
+TEST_F(LmqLoadTest, ADiscardedIndexHasNoSnapshotUntilItIsReset) {
+  ASSERT_NO_FATAL_FAILURE(build(100, 100, 10));
+  LmqIndex index(options());
+  ASSERT_TRUE(succeeded(load(index)));
+  const auto discardBetween = [&](const std::function<void()>& run) {
+    run();
+    EXPECT_TRUE(succeeded(index.discard()));
+  };
+  EXPECT_TRUE(succeeded(index.writeSnapshot(model_.logEnd, {}, discardBetween)));
+  EXPECT_TRUE(succeeded(index.writeSnapshot(model_.logEnd, {}, atOnce)));
+  EXPECT_EQ(index.readSnapshot().status().code(), Code::kNotFound);
+  EXPECT_TRUE(TempDirectory::namesIn(directory_ / "work").empty());
+  ASSERT_NO_FATAL_FAILURE(model_.expectSame(index)) << "what is in memory goes on";
+  ASSERT_TRUE(succeeded(index.reset(0)));
+  EXPECT_TRUE(succeeded(index.readSnapshot().status()));
 }
 
 TEST_F(LmqLoadTest, AReaderWritesNothing) {

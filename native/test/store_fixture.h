@@ -57,11 +57,11 @@ inline uint32_t checksumOf(const std::string& path, uint64_t size) {
   return sum;
 }
 
-inline Tree treeOf(const std::string& root) {
+inline Tree treeOf(const std::string& root, bool times = true) {
   Tree tree;
   const auto take = [&](const std::filesystem::path& path, bool isDirectory, uint64_t size) {
     tree.files[path.string().substr(root.size())] =
-        std::to_string(modifiedAt(path)) +
+        (times ? std::to_string(modifiedAt(path)) : "") +
         (isDirectory ? " directory"
                      : " " + std::to_string(size) + " bytes " +
                            std::to_string(checksumOf(path.string(), size)));

@@ -1,7 +1,7 @@
 // Our answers to what the real store was asked, in the form that `theirs.ts` gives to its own.
 import { createHash } from 'node:crypto';
-import type { MessageStore, StoredMessage } from '../../lib/index.ts';
 import { parseHost } from '../../lib/host.ts';
+import type { MessageStore, StoredMessage } from '../../lib/index.ts';
 import { javaHash } from '../../lib/java-map.ts';
 import { LMQ_PREFIX } from '../../lib/lmq.ts';
 import { storedProperties } from '../../lib/properties.ts';
@@ -20,7 +20,7 @@ const SCHEDULE = 'SCHEDULE_TOPIC_XXXX';
 const sha256 = (bytes: Buffer | string) => createHash('sha256').update(bytes).digest('hex');
 
 /** Everything but what `next` asks for, which changes the store. */
-export function answersOf(open: OpenStore, asked: Opened, fileSize: number): Answers {
+export function answersOf(open: OpenStore, asked: Opened): Answers {
   const queues = rowsOf(asked.queues).map((row) =>
     queueOf(open, row['topic'] as string, row['queueId'] as number),
   );
@@ -29,7 +29,7 @@ export function answersOf(open: OpenStore, asked: Opened, fileSize: number): Ans
       .filter(({ topic }) => topic === SCHEDULE)
       .flatMap(({ units }) => units.map((unit) => [unit.physicalOffset, unit.tagsCode])),
   );
-  const { messages, holes } = logOf(open, fileSize);
+  const { messages, holes } = logOf(open);
   return {
     log: { min: open.logMin, max: open.logEnd },
     records: messages.map((message) => recordOf(open, message, deliveries)),
@@ -43,7 +43,8 @@ export function answersOf(open: OpenStore, asked: Opened, fileSize: number): Ans
 }
 
 /** Every record from the minimum on, and the positions where something else ends a file. */
-function logOf(open: OpenStore, fileSize: number) {
+function logOf(open: OpenStore) {
+  const fileSize = open.logFileSize;
   const messages: StoredMessage[] = [];
   const holes: number[] = [];
   for (let at = open.logMin; at < open.logEnd; ) {
@@ -53,6 +54,10 @@ function logOf(open: OpenStore, fileSize: number) {
     at = message ? at + message.size : at - (at % fileSize) + fileSize;
   }
   return { messages, holes };
+}
+
+export function recordsOf(open: OpenStore): Row[] {
+  return logOf(open).messages.map((message) => recordOf(open, message, new Map()));
 }
 
 /** `deliveries`: the tags code of a delayed message is its time, which no user sees but in its unit. */
@@ -98,7 +103,12 @@ function hostOf(text: string): string {
 /** `shown` are the ones that a user sees; the others have the checksum as well. */
 function propertiesOf(message: StoredMessage): Row {
   const raw = message.rawProperties.toString();
-  const all = [...new Map(storedProperties(raw))];
+  const last = new Map<string, string>();
+  for (const [name, value] of storedProperties(raw)) {
+    last.delete(name);
+    last.set(name, value);
+  }
+  const all = [...last];
   const plain = all.map(([name, value]) => `${name}\x01${value}\x02`).join('');
   return {
     properties: all.map(([name, value]) => [name, shortened(value)]),
@@ -126,7 +136,8 @@ function lightUnits(open: OpenStore, name: string, queueId: number): Unit[] {
     const { messages, nextOffset } = queue.read(at, { maxMessages: 1 });
     for (const { offset: queueOffset, physicalOffset, size, tags } of messages) {
       const selects = (wanted: string) =>
-        queue.read(queueOffset, { maxMessages: 1, tags: wanted }).messages[0]?.offset === queueOffset;
+        queue.read(queueOffset, { maxMessages: 1, tags: wanted }).messages[0]?.offset ===
+        queueOffset;
       if (selects('another') || (tags !== undefined && !selects(tags))) {
         throw new Error(`${name} has a wrong tags code at ${queueOffset}.`);
       }
@@ -192,7 +203,7 @@ export function nextOf(
     const { record } = result as { record: string };
     setTime(Number(Buffer.from(record, 'hex').readBigInt64BE(STORE_TIMESTAMP_AT)));
     const { storeTimestamp, ...ours } = put(open.store, step as unknown as Put);
-    if (ours['putStatus'] !== 'PUT_OK') return ours;
+    if ('refused' in ours) return ours;
     const bytes = open.recordBytes(ours['physicalOffset'] as number, ours['size'] as number);
     return { ...ours, record: bytes.toString('hex') };
   });

@@ -8,6 +8,8 @@ export interface Deviation {
   readonly stores: readonly string[];
   /** 'opened' or a variant; all of them, if absent. */
   readonly variant?: string;
+  /** A reader, who changes nothing, sees what the real store left. */
+  readonly adoptedOnly?: true;
   readonly row: string;
   readonly why: string;
   /** Changes its answers into ours. */
@@ -41,7 +43,7 @@ export const deviations: readonly Deviation[] = [
     stores: ['lmq-names'],
     row: 'Q22',
     why: 'a light queue without a name of its own can be read but not be written to',
-    editNext: (next) => next.splice(0, 1, { putStatus: 'STORE_INVALID_LMQ_NAME' }),
+    editNext: (next) => next.splice(0, 1, { refused: 'STORE_INVALID_LMQ_NAME' }),
   },
   {
     stores: ['lmq-excluded-topics'],
@@ -59,11 +61,11 @@ export const deviations: readonly Deviation[] = [
     stores: ['lmq-offsets-trusted'],
     row: 'Q9',
     why: 'blank units before the first unit are no messages',
-    edit: (answers, files) =>
-      setQueue(answers, files, queueAt(answers, '%LMQ%b', 0, [[3, 452]])),
+    edit: (answers, files) => setQueue(answers, files, queueAt(answers, '%LMQ%b', 0, [[3, 452]])),
   },
   {
     stores: ['lmq-trailing'],
+    adoptedOnly: true,
     row: 'Q1, Q23, design 7',
     why: 'light queues before a plain name get their message too, in adopted directories from the last unit on',
     edit(answers, files) {
@@ -82,7 +84,9 @@ export const deviations: readonly Deviation[] = [
     edit(answers, files) {
       for (const queueId of [0, 1]) setQueue(answers, files, queueOfRecords(answers, 't', queueId));
       for (const name of ['%LMQ%a', '%LMQ%b']) {
-        const { units } = answers.queues.find(({ topic }) => topic === name) as Answers['queues'][0];
+        const { units } = answers.queues.find(
+          ({ topic }) => topic === name,
+        ) as Answers['queues'][0];
         const places = units.map((unit) => [unit.queueOffset, unit.physicalOffset] as const);
         setQueue(answers, files, queueAt(answers, name, 0, [...places, [7, 3928]]));
       }

@@ -31,7 +31,9 @@ export function queueAt(
 
 /** A topic's queue as the records in the log number it. */
 export function queueOfRecords(answers: Answers, topic: string, queueId: number): FoundQueue {
-  const rows = answers.records.filter((row) => row['topic'] === topic && row['queueId'] === queueId);
+  const rows = answers.records.filter(
+    (row) => row['topic'] === topic && row['queueId'] === queueId,
+  );
   const places = rows.map(({ queueOffset, physicalOffset }) => [queueOffset, physicalOffset]);
   return queueAt(answers, topic, queueId, places as unknown as Place[]);
 }

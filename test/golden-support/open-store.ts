@@ -5,8 +5,10 @@ import { MessageStore, type MessageStoreOptions, StoreReader } from '../../lib/i
 import { FIELD, FIELDS, OUT_COUNT } from '../../lib/native.ts';
 import { Session } from '../../lib/session.ts';
 import type { Unit } from './expected.ts';
+import { unitsInFiles } from './queue-files.ts';
+import { countedFiles } from './stores.ts';
 
-const UNIT_SIZE = 20;
+const LOG_FILE = /^commitlog\/\d{20}$/;
 
 export class OpenStore<S extends StoreReader = StoreReader> {
   readonly path: string;
@@ -38,6 +40,13 @@ export class OpenStore<S extends StoreReader = StoreReader> {
     return this.#session.native.logEnd();
   }
 
+  /** The first of them: they all have one size, and the directory may decide it. */
+  get logFileSize(): number {
+    return (
+      countedFiles(this.path).find(([name, size]) => LOG_FILE.test(name) && size > 0)?.[1] ?? 0
+    );
+  }
+
   /** What native reads of a record and no user sees. */
   hidden(physicalOffset: number, size: number): { bodyCrc: number; version: number } {
     if (size > this.#page.length) this.#page = Buffer.alloc(size);
@@ -62,22 +71,8 @@ export class OpenStore<S extends StoreReader = StoreReader> {
   /** The units in the files of a topic's queue, as far as its bounds reach. */
   fileUnits(topic: string, queueId: number): Unit[] {
     const { minOffset, maxOffset } = this.store.queue(topic, queueId);
-    const files = path.join(this.path, 'consumequeue', topic, String(queueId));
-    const units: Unit[] = [];
-    if (maxOffset === 0) return units;
-    for (const name of readdirSync(files).sort()) {
-      const bytes = readFileSync(path.join(files, name));
-      for (let at = 0; at < bytes.length; at += UNIT_SIZE) {
-        const queueOffset = (Number(name) + at) / UNIT_SIZE;
-        if (queueOffset < minOffset || queueOffset >= maxOffset) continue;
-        units.push({
-          queueOffset,
-          physicalOffset: Number(bytes.readBigInt64BE(at)),
-          size: bytes.readInt32BE(at + 8),
-          tagsCode: Number(bytes.readBigInt64BE(at + 12)),
-        });
-      }
-    }
-    return units;
+    return unitsInFiles(this.path, topic, queueId).filter(
+      ({ queueOffset }) => queueOffset >= minOffset && queueOffset < maxOffset,
+    );
   }
 }

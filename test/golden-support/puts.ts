@@ -46,15 +46,23 @@ function bodyOf({ body = '', bodyRepeat }: Put): Buffer {
 
 function propertiesOf(given: Put['properties'] = ''): string {
   if (typeof given === 'string') return given;
-  return given.map((one) => (typeof one === 'string' ? one : one.repeat.repeat(one.times))).join('');
+  return given
+    .map((one) => (typeof one === 'string' ? one : one.repeat.repeat(one.times)))
+    .join('');
 }
 
-/** What the real store answers where we refuse with a code. */
-const STATUSES: Partial<Record<StoreErrorCode, string>> = {
+/** What the real store says where we refuse with a code. */
+const REFUSALS: Partial<Record<StoreErrorCode, string>> = {
   STORE_BODY_TOO_LARGE: 'MESSAGE_ILLEGAL',
   STORE_RECORD_TOO_LARGE: 'MESSAGE_ILLEGAL',
   STORE_PROPERTIES_TOO_LARGE: 'PROPERTIES_SIZE_EXCEEDED',
 };
+
+/** A refusal of the real store in one word; what it took as it is. */
+export function theirResult(result: Row): Row {
+  const { putStatus, appendStatus } = result;
+  return appendStatus === 'PUT_OK' ? result : { refused: appendStatus ?? putStatus };
+}
 
 /** Puts a message, and answers as the real store would. */
 export function put(store: MessageStore, step: Put): Row {
@@ -63,7 +71,7 @@ export function put(store: MessageStore, step: Put): Row {
     result = store.append(messageOf(step));
   } catch (error) {
     if (!isStoreError(error)) throw error;
-    return { putStatus: STATUSES[error.code] ?? error.code };
+    return { refused: REFUSALS[error.code] ?? error.code };
   }
   return {
     putStatus: 'PUT_OK',

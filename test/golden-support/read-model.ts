@@ -44,12 +44,29 @@ export function getOf(queue: FoundQueue, asked: Row, files: Files): Row {
   if (from < minOffset) return answer('OFFSET_TOO_SMALL', minOffset);
   if (from === maxOffset) return answer('OFFSET_OVERFLOW_ONE', from);
   if (from > maxOffset) return answer('OFFSET_OVERFLOW_BADLY', maxOffset);
-  const limit = Math.max(maxTotalMsgSize === undefined ? MOST_BYTES : (maxTotalMsgSize as number), LEAST_BYTES);
-  const { found, next } = scan(queue, from, maxMsgNums as number, Math.min(limit, MOST_BYTES), tagsOf(subscription), files);
+  const limit = Math.max(
+    maxTotalMsgSize === undefined ? MOST_BYTES : (maxTotalMsgSize as number),
+    LEAST_BYTES,
+  );
+  const { found, next } = scan(
+    queue,
+    from,
+    maxMsgNums as number,
+    Math.min(limit, MOST_BYTES),
+    tagsOf(subscription),
+    files,
+  );
   return answer(found.length > 0 ? 'FOUND' : 'NO_MATCHED_MESSAGE', next, found);
 }
 
-function scan(queue: FoundQueue, from: number, count: number, bytes: number, tags: ReadonlySet<number> | undefined, files: Files) {
+function scan(
+  queue: FoundQueue,
+  from: number,
+  count: number,
+  bytes: number,
+  tags: ReadonlySet<number> | undefined,
+  files: Files,
+) {
   const found: Unit[] = [];
   const { unitsPerFile, travel } = files;
   const firstFile = Math.floor(from / unitsPerFile);

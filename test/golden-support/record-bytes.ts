@@ -20,7 +20,10 @@ const LIGHT = /INNER_MULTI_QUEUE_OFFSET\x01[^\x02]*\x02/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the separators of the stored form
 const CHECKSUM = /__CRC32#\x01\d{10}\x02$/;
 
-export function withOffsets(record: string, { queueOffset, physicalOffset, light }: Offsets): string {
+export function withOffsets(
+  record: string,
+  { queueOffset, physicalOffset, light }: Offsets,
+): string {
   const given = Buffer.from(record, 'hex');
   const topicAt = BODY_AT + given.readInt32BE(BODY_LENGTH_AT);
   const lengthAt = topicAt + 1 + given.readUInt8(topicAt);
@@ -33,7 +36,8 @@ export function withOffsets(record: string, { queueOffset, physicalOffset, light
   bytes.writeInt32BE(bytes.length);
   bytes.writeInt16BE(properties.length, lengthAt);
   if (queueOffset !== undefined) bytes.writeBigInt64BE(BigInt(queueOffset), QUEUE_OFFSET_AT);
-  if (physicalOffset !== undefined) bytes.writeBigInt64BE(BigInt(physicalOffset), PHYSICAL_OFFSET_AT);
+  if (physicalOffset !== undefined)
+    bytes.writeBigInt64BE(BigInt(physicalOffset), PHYSICAL_OFFSET_AT);
   const checksum = CHECKSUM.exec(properties)?.[0];
   if (checksum === undefined) return bytes.toString('hex');
   const covered = bytes.subarray(0, bytes.length - checksum.length);

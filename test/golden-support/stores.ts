@@ -33,10 +33,10 @@ export function workDirectory(): string {
   return dir;
 }
 
-/** Unpacks a store's archive below `work`; the directory of the store. */
-export function unpack(store: string, work: string): string {
+/** Unpacks an archive of a store below `work`; the directory of the store. */
+export function unpack(store: string, work: string, archive = 'store.tar.gz'): string {
   const dir = mkdtempSync(path.join(work, `${store}-`));
-  execFileSync('tar', ['-xmzf', fileOf(store, 'store.tar.gz'), '-C', dir]);
+  execFileSync('tar', ['-xmzf', fileOf(store, archive), '-C', dir]);
   return store === BROKER ? dir : path.join(dir, 'store');
 }
 

@@ -41,7 +41,7 @@ function textOf(program: object, args: unknown[], say: string): string {
 const fs = require('node:fs');
 const say = ${say};
 const told = () => new Promise((resolve) => {
-  process.stdin.ref().once('data', () => resolve(process.stdin.pause().unref()));
+  process.stdin.ref().resume().once('data', () => resolve(void process.stdin.pause().unref()));
 });
 const collectGarbage = () => {
   require('node:v8').setFlagsFromString('--expose-gc');

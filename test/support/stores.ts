@@ -1,10 +1,12 @@
 // What tests ask of stores again and again.
-import { cpSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
 import {
   isStoreError,
+  type LmqsOptions,
   type MessageStoreOptions,
   type Queue,
   type StoredMessage,
+  type StoreReader,
 } from '../../lib/index.ts';
 
 /** Nothing happens in the background: no sync by the clock, no file made ahead. */
@@ -24,6 +26,17 @@ export function messagesOf(queue: Queue): StoredMessage[] {
     messages.push(...page.messages);
     if (page.nextOffset <= at) return messages;
     at = page.nextOffset;
+  }
+}
+
+/** Every light queue, page by page. */
+export function lightQueuesOf(store: StoreReader, options: LmqsOptions = {}): string[] {
+  const names: string[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const page = store.lmqs({ ...options, cursor });
+    names.push(...page.names);
+    cursor = page.cursor;
+    if (cursor === undefined) return names;
   }
 }
 
@@ -50,6 +63,6 @@ function described(error: unknown): string {
 
 /** The directory of an open store as a kill or a power cut would leave it. */
 export function abandon(dir: string, copy: string): string {
-  cpSync(dir, copy, { recursive: true, preserveTimestamps: true });
+  execFileSync('cp', ['-a', dir, copy]); // which leaves holes out
   return copy;
 }

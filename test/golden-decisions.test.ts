@@ -1,0 +1,199 @@
+// What we decide otherwise than the real store, and what waits: that the lists are right, and the
+// stores that it could not open at all.
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { MessageStore } from '../lib/index.ts';
+import { queueOf } from './golden-support/answers.ts';
+import { deviations } from './golden-support/deviations.ts';
+import type { Answers } from './golden-support/expected.ts';
+import { OpenStore } from './golden-support/open-store.ts';
+import { optionsOf } from './golden-support/options.ts';
+import { filesOf, getOf } from './golden-support/read-model.ts';
+import { replayDeviations } from './golden-support/replay-deviations.ts';
+import { expectedOf, storeNames, treeOf, unpack, workDirectory } from './golden-support/stores.ts';
+import { theirAnswers, theirNext } from './golden-support/theirs.ts';
+import { waitingAnswers } from './golden-support/waiting.ts';
+
+const work = workDirectory();
+const adopting = { adopt: true, repair: 'truncate' } as const;
+const expected = new Map(storeNames.map((name) => [name, expectedOf(name)]));
+
+describe('the lists', () => {
+  it('name 66 stores', () => {
+    expect(storeNames).toHaveLength(66);
+  });
+
+  it('name every answer that waits', () => {
+    const waiting = waitingAnswers(expected);
+    expect(new Set(waiting).size).toBe(waiting.length);
+    expect(waiting).toHaveLength(149);
+  });
+
+  it.each(deviations)('has a reason to differ from $stores: $row', ({ stores, ...deviation }) => {
+    for (const store of stores) {
+      const { openedWith, opened, variants } = expected.get(store)!;
+      const asked = variants?.[deviation.variant ?? '']?.opened ?? opened;
+      const [before, after] = [theirAnswers(asked), theirAnswers(asked)];
+      deviation.edit?.(after, filesOf(openedWith));
+      const [nextBefore, nextAfter] = [theirNext(asked), theirNext(asked)];
+      deviation.editNext?.(nextAfter);
+      if (deviation.edit) expect(after).not.toEqual(before);
+      if (deviation.editNext) expect(nextAfter).not.toEqual(nextBefore);
+    }
+    expect(deviation.row).toMatch(/^(Q\d+|design \d)/);
+  });
+
+  it('has a reason for each replay that differs', () => {
+    for (const [store, { row }] of Object.entries(replayDeviations)) {
+      expect(storeNames).toContain(store);
+      expect(row).toMatch(/^(Q\d+|design \d|lib\/options)/);
+    }
+  });
+});
+
+describe('the model of reads', () => {
+  /** Units that getMessage would not simply read: expired, zero, blank or of another form. */
+  const plain = ({ log, queues }: Answers) =>
+    queues.filter(({ units }) =>
+      units.every(
+        ({ physicalOffset, size }) => physicalOffset >= log.min && size > 0 && size < 0x7fffffff,
+      ),
+    );
+  const without = ['cq-ext', 'inner-batch'];
+
+  it('answers as the real store does', () => {
+    let compared = 0;
+    for (const [store, { openedWith, opened, variants = {} }] of expected) {
+      for (const asked of [{ openedWith, opened }, ...Object.values(variants)]) {
+        if (!asked.opened.loaded || without.includes(store)) continue;
+        const theirs = theirAnswers(asked.opened);
+        for (const queue of plain(theirs)) {
+          const gets = theirs.gets.filter(
+            (get) => get['topic'] === queue.topic && get['queueId'] === queue.queueId,
+          );
+          const files = filesOf(asked.openedWith);
+          expect(gets.map((get) => getOf(queue, get, files))).toEqual(gets);
+          compared += gets.length;
+        }
+      }
+    }
+    expect(compared).toBeGreaterThan(4000);
+  });
+});
+
+describe('wrong-size', () => {
+  const { openedWith } = expected.get('wrong-size')!;
+
+  it('is refused with both sizes, and nothing is changed (Q47)', async () => {
+    const dir = unpack('wrong-size', work);
+    const before = treeOf(dir);
+    const options = optionsOf(dir, openedWith);
+    const refusal = {
+      code: 'STORE_CONFIG_MISMATCH',
+      message: expect.stringMatching(/mappedFileSizeCommitLog.*65537.*65536/),
+      path: path.join(dir, 'commitlog'),
+    };
+    await expect(MessageStore.open({ ...options, ...adopting })).rejects.toMatchObject(refusal);
+    await expect(MessageStore.openReader(options)).rejects.toMatchObject(refusal);
+    expect(treeOf(dir)).toEqual(before);
+  });
+
+  it('can be read by whoever claims no size', async () => {
+    const dir = unpack('wrong-size', work);
+    const reader = await MessageStore.openReader(dir);
+    expect(reader.queue('t', 0).read(0).messages).toHaveLength(12);
+    await reader.close();
+  });
+});
+
+/** After a plain or empty name the real store stalls, and cannot be opened again (Q1). */
+const STALLED = {
+  'lmq-stall-mixed': {
+    log: { min: 0, max: 581 },
+    queues: {
+      't:0': [0, 153, 319],
+      'u:0': [480],
+      '%LMQ%a:0': [0, 319],
+      '%LMQ%b:0': [153, 319],
+    },
+  },
+  'lmq-stall-empty': {
+    log: { min: 0, max: 587 },
+    queues: {
+      't:0': [0, 153, 325],
+      'u:0': [486],
+      '%LMQ%a:0': [0, 153, 325],
+      '%LMQ%b:0': [153, 325],
+    },
+  },
+};
+
+describe.each(Object.entries(STALLED))('%s', (name, { log, queues }) => {
+  it('opens, and every message is in its queues (Q1)', async () => {
+    const { openedWith, results } = expected.get(name)!;
+    const options = optionsOf(unpack(name, work), openedWith);
+    const open = await OpenStore.writer({ ...options, ...adopting });
+    expect({ min: open.logMin, max: open.logEnd }).toEqual(log);
+    for (const result of results.filter((row) => row['putStatus'] === 'PUT_OK')) {
+      const { physicalOffset, size, queueOffset } = result as Record<string, number>;
+      expect(open.store.getAt(physicalOffset!)).toMatchObject({ size, queueOffset });
+    }
+    const names = [
+      ...open.store.queues().map(({ topic, queueId }) => `${topic}:${queueId}`),
+      ...open.store.lmqs().names.map((light) => `${light}:0`),
+    ];
+    expect(names.sort()).toEqual(Object.keys(queues).sort());
+    for (const [queue, positions] of Object.entries(queues)) {
+      const { units } = queueOf(open, queue.slice(0, -2), 0);
+      const found = units.map((unit) => [unit.queueOffset, unit.physicalOffset]);
+      expect(found, queue).toEqual(positions.map((position, index) => [index, position]));
+    }
+    await open.store.close();
+  });
+});
+
+describe('a strict mode', () => {
+  it('refuses a log without checksums and leaves it as it is, unless told to cut (Q37)', async () => {
+    const { openedWith } = expected.get('crc-off')!.variants!['forced']!;
+    const dir = unpack('crc-off', work);
+    const before = treeOf(dir);
+    const opening = MessageStore.open({ ...optionsOf(dir, openedWith), adopt: true });
+    await expect(opening).rejects.toMatchObject({ code: 'STORE_CORRUPT_LOG', offset: 0 });
+    expect(treeOf(dir)).toEqual(before);
+  });
+});
+
+describe('damage', () => {
+  it('far before the end is named by reads that verify, and passed (torn-early)', async () => {
+    const { openedWith, opened } = expected.get('torn-early')!;
+    const options = optionsOf(unpack('torn-early', work), openedWith);
+    const store = await MessageStore.open({ ...options, ...adopting });
+    const { messages, damaged, nextOffset } = store.queue('t', 1).read(0, { verify: true });
+    expect(damaged).toEqual([{ offset: 1, physicalOffset: opened.unreadableAt }]);
+    expect(messages.map(({ offset }) => offset)).not.toContain(1);
+    expect(nextOffset).toBe(12);
+    await store.close();
+  });
+
+  // In torn-early the damage is no tail; torn-blank ends with a blank record, which holds nothing.
+  const torn = storeNames.filter((name) => /^torn-(?!early|blank)/.test(name));
+  it.each(torn)('at the end is kept aside, and zeros follow (Q15): %s', async (name) => {
+    const dir = unpack(name, work);
+    const log = path.join(dir, 'commitlog', '0'.repeat(20));
+    const before = readFileSync(log);
+    const options = optionsOf(dir, expected.get(name)!.openedWith);
+    const open = await OpenStore.writer({ ...options, ...adopting });
+    const end = open.logEnd;
+    const { cut } = open.store.recovery;
+    await open.store.close();
+    const after = readFileSync(log);
+    expect(after.subarray(0, end)).toEqual(before.subarray(0, end));
+    expect(after.subarray(end).every((byte) => byte === 0)).toBe(true);
+    const lost = before.subarray(end);
+    const bytes = lost.length - [...lost].reverse().findIndex((byte) => byte !== 0);
+    if (lost.every((byte) => byte === 0)) return expect(cut?.savedTo).toBeUndefined();
+    expect(cut).toMatchObject({ from: end, bytes });
+    expect(readFileSync(cut!.savedTo!)).toEqual(lost.subarray(0, bytes));
+  });
+});

@@ -1,0 +1,37 @@
+// The steps that made the golden stores, taken again by us: the same answers, and the same bytes, up to
+// the first step that we decide otherwise (test/golden-support/replay-deviations.ts). From there on the
+// records are the same but for their positions.
+import { describe, expect, it } from 'vitest';
+import { Replay } from './golden-support/replay.ts';
+import { ReplayCheck } from './golden-support/replay-check.ts';
+import { replayDeviations } from './golden-support/replay-deviations.ts';
+import {
+  emptyDirectory,
+  expectedOf,
+  storeNames,
+  unpack,
+  workDirectory,
+} from './golden-support/stores.ts';
+import { firstBatches } from './golden-support/waiting.ts';
+
+const work = workDirectory();
+/** Inner batches wait. */
+const replayable = storeNames.filter((name) => name !== 'inner-batch');
+
+describe.each(replayable)('%s', (name) => {
+  it('comes out the same', async () => {
+    const expected = expectedOf(name);
+    const dir = emptyDirectory(name, work);
+    const replayed = await new Replay(name, expected, dir).run();
+    const check = new ReplayCheck(name, expected, replayed, replayDeviations[name]);
+    expect(replayed.stoppedAt).toBe(firstBatches[name]);
+    check.results();
+    const theirDir = unpack(name, work);
+    // Killed, the real store had not built its queues yet; it did so when it was opened again.
+    const theirQueues = replayed.killed ? unpack(name, work, 'after.tar.gz') : theirDir;
+    check.log(dir, theirDir);
+    check.queues(dir, theirQueues);
+    check.records();
+    check.light(theirDir);
+  });
+});
