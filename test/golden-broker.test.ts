@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { gunzipSync, inflateSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { MessageStore, type StoredMessage, type StoreReader } from '../lib/index.ts';
-import { BROKER, fileOf, treeOf, unpack, workDirectory } from './golden-support/stores.ts';
+import { BROKER, fileOf, treeOf, unpack } from './golden-support/stores.ts';
 
 interface BrokerExpected {
   readonly commitLogFileSize: number;
@@ -20,7 +20,6 @@ interface BrokerQueue {
   readonly lastPhysicalOffset: number;
 }
 
-const work = workDirectory();
 const expected: BrokerExpected = JSON.parse(readFileSync(fileOf(BROKER, 'expected.json'), 'utf8'));
 const lines = gunzipSync(readFileSync(fileOf(BROKER, 'messages.tsv.gz')))
   .toString()
@@ -114,7 +113,7 @@ describe('the directory of a broker', () => {
   });
 
   it('is read as it is, without a change to it', async () => {
-    const dir = unpack(BROKER, work);
+    const dir = unpack(BROKER);
     const before = treeOf(dir);
     const reader = await MessageStore.openReader(dir);
     compare(reader);
@@ -125,7 +124,7 @@ describe('the directory of a broker', () => {
   it('is adopted with all that is in it, and written on', async () => {
     const { commitLogFileSize, consumeQueueFileSize } = expected;
     const options = {
-      path: unpack(BROKER, work),
+      path: unpack(BROKER),
       adopt: true,
       mappedFileSizeCommitLog: commitLogFileSize,
       mappedFileSizeConsumeQueue: consumeQueueFileSize,
@@ -138,8 +137,8 @@ describe('the directory of a broker', () => {
     await store.close();
   });
 
-  it('is another program’s until it is adopted', async () => {
-    const dir = unpack(BROKER, work);
+  it('belongs to another program until it is adopted', async () => {
+    const dir = unpack(BROKER);
     const before = treeOf(dir);
     await expect(MessageStore.open(dir)).rejects.toMatchObject({ code: 'STORE_FOREIGN_DIRECTORY' });
     expect(treeOf(dir)).toEqual(before);

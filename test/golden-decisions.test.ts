@@ -11,11 +11,10 @@ import { OpenStore } from './golden-support/open-store.ts';
 import { optionsOf } from './golden-support/options.ts';
 import { filesOf, getOf } from './golden-support/read-model.ts';
 import { replayDeviations } from './golden-support/replay-deviations.ts';
-import { expectedOf, storeNames, treeOf, unpack, workDirectory } from './golden-support/stores.ts';
+import { expectedOf, storeNames, treeOf, unpack } from './golden-support/stores.ts';
 import { theirAnswers, theirNext } from './golden-support/theirs.ts';
 import { waitingAnswers } from './golden-support/waiting.ts';
 
-const work = workDirectory();
 const adopting = { adopt: true, repair: 'truncate' } as const;
 const expected = new Map(storeNames.map((name) => [name, expectedOf(name)]));
 
@@ -86,7 +85,7 @@ describe('wrong-size', () => {
   const { openedWith } = expected.get('wrong-size')!;
 
   it('is refused with both sizes, and nothing is changed (Q47)', async () => {
-    const dir = unpack('wrong-size', work);
+    const dir = unpack('wrong-size');
     const before = treeOf(dir);
     const options = optionsOf(dir, openedWith);
     const refusal = {
@@ -100,7 +99,7 @@ describe('wrong-size', () => {
   });
 
   it('can be read by whoever claims no size', async () => {
-    const dir = unpack('wrong-size', work);
+    const dir = unpack('wrong-size');
     const reader = await MessageStore.openReader(dir);
     expect(reader.queue('t', 0).read(0).messages).toHaveLength(12);
     await reader.close();
@@ -132,7 +131,7 @@ const STALLED = {
 describe.each(Object.entries(STALLED))('%s', (name, { log, queues }) => {
   it('opens, and every message is in its queues (Q1)', async () => {
     const { openedWith, results } = expected.get(name)!;
-    const options = optionsOf(unpack(name, work), openedWith);
+    const options = optionsOf(unpack(name), openedWith);
     const open = await OpenStore.writer({ ...options, ...adopting });
     expect({ min: open.logMin, max: open.logEnd }).toEqual(log);
     for (const result of results.filter((row) => row['putStatus'] === 'PUT_OK')) {
@@ -156,7 +155,7 @@ describe.each(Object.entries(STALLED))('%s', (name, { log, queues }) => {
 describe('a strict mode', () => {
   it('refuses a log without checksums and leaves it as it is, unless told to cut (Q37)', async () => {
     const { openedWith } = expected.get('crc-off')!.variants!['forced']!;
-    const dir = unpack('crc-off', work);
+    const dir = unpack('crc-off');
     const before = treeOf(dir);
     const opening = MessageStore.open({ ...optionsOf(dir, openedWith), adopt: true });
     await expect(opening).rejects.toMatchObject({ code: 'STORE_CORRUPT_LOG', offset: 0 });
@@ -167,7 +166,7 @@ describe('a strict mode', () => {
 describe('damage', () => {
   it('far before the end is named by reads that verify, and passed (torn-early)', async () => {
     const { openedWith, opened } = expected.get('torn-early')!;
-    const options = optionsOf(unpack('torn-early', work), openedWith);
+    const options = optionsOf(unpack('torn-early'), openedWith);
     const store = await MessageStore.open({ ...options, ...adopting });
     const { messages, damaged, nextOffset } = store.queue('t', 1).read(0, { verify: true });
     expect(damaged).toEqual([{ offset: 1, physicalOffset: opened.unreadableAt }]);
@@ -179,7 +178,7 @@ describe('damage', () => {
   // In torn-early the damage is no tail; torn-blank ends with a blank record, which holds nothing.
   const torn = storeNames.filter((name) => /^torn-(?!early|blank)/.test(name));
   it.each(torn)('at the end is kept aside, and zeros follow (Q15): %s', async (name) => {
-    const dir = unpack(name, work);
+    const dir = unpack(name);
     const log = path.join(dir, 'commitlog', '0'.repeat(20));
     const before = readFileSync(log);
     const options = optionsOf(dir, expected.get(name)!.openedWith);

@@ -5,30 +5,23 @@ import { describe, expect, it } from 'vitest';
 import { Replay } from './golden-support/replay.ts';
 import { ReplayCheck } from './golden-support/replay-check.ts';
 import { replayDeviations } from './golden-support/replay-deviations.ts';
-import {
-  emptyDirectory,
-  expectedOf,
-  storeNames,
-  unpack,
-  workDirectory,
-} from './golden-support/stores.ts';
+import { expectedOf, storeNames, unpack, workDirectory } from './golden-support/stores.ts';
 import { firstBatches } from './golden-support/waiting.ts';
 
-const work = workDirectory();
 /** Inner batches wait. */
 const replayable = storeNames.filter((name) => name !== 'inner-batch');
 
 describe.each(replayable)('%s', (name) => {
   it('comes out the same', async () => {
     const expected = expectedOf(name);
-    const dir = emptyDirectory(name, work);
+    const dir = workDirectory(name);
     const replayed = await new Replay(name, expected, dir).run();
     const check = new ReplayCheck(name, expected, replayed, replayDeviations[name]);
     expect(replayed.stoppedAt).toBe(firstBatches[name]);
     check.results();
-    const theirDir = unpack(name, work);
+    const theirDir = unpack(name);
     // Killed, the real store had not built its queues yet; it did so when it was opened again.
-    const theirQueues = replayed.killed ? unpack(name, work, 'after.tar.gz') : theirDir;
+    const theirQueues = replayed.killed ? unpack(name, 'after.tar.gz') : theirDir;
     check.log(dir, theirDir);
     check.queues(dir, theirQueues);
     check.records();

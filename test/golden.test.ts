@@ -2,6 +2,7 @@
 // with the reason why (test/golden-support/deviations.ts).
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { MessageStore } from '../lib/index.ts';
 import { addon } from '../lib/native.ts';
 import { answersOf, nextOf } from './golden-support/answers.ts';
 import { deviationsOf } from './golden-support/deviations.ts';
@@ -10,11 +11,10 @@ import { OpenStore } from './golden-support/open-store.ts';
 import { optionsOf } from './golden-support/options.ts';
 import { queueInFiles } from './golden-support/queue-files.ts';
 import { filesOf } from './golden-support/read-model.ts';
-import { expectedOf, storeNames, treeOf, unpack, workDirectory } from './golden-support/stores.ts';
+import { expectedOf, storeNames, treeOf, unpack } from './golden-support/stores.ts';
 import { theirAnswers, theirNext } from './golden-support/theirs.ts';
 import { withoutWaiting } from './golden-support/waiting.ts';
 
-const work = workDirectory();
 const adopting = { adopt: true, repair: 'truncate' } as const;
 
 /** The ways a store is opened: as its answers say first, then its variants. */
@@ -26,7 +26,7 @@ describe.each(storeNames)('%s', (name) => {
   const expected = expectedOf(name);
 
   it('is described by the inspector, which changes nothing', () => {
-    const dir = unpack(name, work);
+    const dir = unpack(name);
     const before = treeOf(dir);
     const { abort, filesBefore, checkpoint = null } = expected.opened;
     const found = addon.inspect(dir) as {
@@ -44,13 +44,18 @@ describe.each(storeNames)('%s', (name) => {
   it.each(loaded)('gives the same answers when it is adopted: %s', async (way, asked) => {
     const { openedWith, opened } = asked;
     let now = 0;
-    const options = { ...optionsOf(unpack(name, work), openedWith), ...adopting };
+    const options = { ...optionsOf(unpack(name), openedWith), ...adopting };
     const open = await OpenStore.writer({ ...options, clock: () => now });
     const ours = answersOf(open, opened);
     const ourNext = nextOf(open, opened.next, (time) => {
       now = time;
     });
+    const bounds = boundsOf(open.store);
     await open.store.close();
+    // From now on it is ours, and opens without being told what to do.
+    const again = await MessageStore.open(options.path);
+    expect.soft(boundsOf(again)).toEqual(bounds);
+    await again.close();
     const theirs = theirAnswers(opened);
     const next = theirNext(opened);
     for (const { edit, editNext } of deviationsOf(name, way)) {
@@ -63,7 +68,7 @@ describe.each(storeNames)('%s', (name) => {
 
   it.each(loaded)('shows its records to a reader, who changes nothing: %s', async (way, asked) => {
     const { openedWith, opened } = asked;
-    const dir = unpack(name, work);
+    const dir = unpack(name);
     const tree = treeOf(dir);
     const open = await OpenStore.reader(optionsOf(dir, openedWith));
     const ours = answersOf(open, opened);
@@ -103,6 +108,14 @@ describe.each(storeNames)('%s', (name) => {
 function below(answers: Answers, end = Number.POSITIVE_INFINITY): Answers {
   const records = answers.records.filter((row) => (row['physicalOffset'] as number) < end);
   return { ...answers, records, blanks: answers.blanks.filter((at) => at < end) };
+}
+
+function boundsOf(store: MessageStore) {
+  const light = store.lmqs().names.map((name) => {
+    const { minOffset, maxOffset } = store.lmq(name);
+    return { name, minOffset, maxOffset };
+  });
+  return { topics: store.queues(), light };
 }
 
 /** A reader shows whole records on both sides of damage at which a writer would end the log. */

@@ -115,7 +115,11 @@ Status ConsumeQueue::load(bool dense) {
       at = end_;
     }
   }
-  if (dense) synced_ = end_;
+  if (dense) {
+    synced_ = end_;
+  } else {
+    files_.doubtDirectory();
+  }
   return noteLast();
 }
 

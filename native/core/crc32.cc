@@ -17,18 +17,18 @@ struct Kernel {
   bool (*supported)();
   uint32_t (*crc32)(uint32_t crc, const uint8_t* data, size_t size);
   uint32_t (*crc32Copy)(uint32_t crc, uint8_t* to, const uint8_t* from, size_t size);
-  uint32_t (*multiply)(uint32_t a, uint32_t b);
+  uint32_t (*join)(const CrcPart* parts, size_t count);
 };
 
 constexpr bool always() { return true; }
 
 // Indexed by CrcKernel; the last one supported is the fastest.
 constexpr Kernel kKernels[] = {
-    {"table", always, tableCrc32, tableCrc32Copy, tableMultiply},
+    {"table", always, tableCrc32, tableCrc32Copy, tableJoin},
 #if defined(__x86_64__)
-    {"clmul128", supportsClmul128, clmul128Crc32, clmul128Crc32Copy, clmulMultiply},
-    {"clmul256", supportsClmul256, clmul256Crc32, clmul256Crc32Copy, clmulMultiply},
-    {"clmul512", supportsClmul512, clmul512Crc32, clmul512Crc32Copy, clmulMultiply},
+    {"clmul128", supportsClmul128, clmul128Crc32, clmul128Crc32Copy, clmulJoin},
+    {"clmul256", supportsClmul256, clmul256Crc32, clmul256Crc32Copy, clmulJoin},
+    {"clmul512", supportsClmul512, clmul512Crc32, clmul512Crc32Copy, clmulJoin},
 #else
     {"clmul128", [] { return false; }, nullptr, nullptr, nullptr},
     {"clmul256", [] { return false; }, nullptr, nullptr, nullptr},
@@ -60,7 +60,7 @@ constexpr Kernel kUnresolved = {
     [](uint32_t crc, uint8_t* to, const uint8_t* from, size_t size) {
       return resolveKernel().crc32Copy(crc, to, from, size);
     },
-    [](uint32_t a, uint32_t b) { return resolveKernel().multiply(a, b); }};
+    [](const CrcPart* parts, size_t count) { return resolveKernel().join(parts, count); }};
 constinit std::atomic<const Kernel*> activeKernel{&kUnresolved};
 
 // Never undoes a kernel forced meanwhile by another thread.
@@ -80,23 +80,12 @@ uint32_t crc32Copy(uint32_t crc, uint8_t* to, const uint8_t* from, size_t size) 
   return activeKernel.load(std::memory_order_relaxed)->crc32Copy(crc, to, from, size);
 }
 
+uint32_t crc32Join(std::initializer_list<CrcPart> parts) {
+  return activeKernel.load(std::memory_order_relaxed)->join(parts.begin(), parts.size());
+}
+
 uint32_t crc32Combine(uint32_t crcA, uint32_t crcB, size_t lengthB) {
-  return crc32Multiply(crcA, crc32Shift(lengthB)) ^ crcB;
-}
-
-uint32_t crc32Shift(size_t length) {
-  const Kernel& kernel = *activeKernel.load(std::memory_order_relaxed);
-  uint32_t shift = kZeroBytes[0][length & 15];
-  for (size_t digit = 1; (length >>= 4) != 0; digit++) {
-    if ((length & 15) == 0) continue;
-    const uint32_t factor = kZeroBytes[digit][length & 15];
-    shift = shift == kOne ? factor : kernel.multiply(shift, factor);
-  }
-  return shift;
-}
-
-uint32_t crc32Multiply(uint32_t crc, uint32_t shift) {
-  return activeKernel.load(std::memory_order_relaxed)->multiply(crc, shift);
+  return crc32Join({{crcA, lengthB}, {crcB, 0}});
 }
 
 CrcKernel crc32Kernel() {

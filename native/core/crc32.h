@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
 namespace lmq {
 
@@ -27,11 +28,15 @@ uint32_t crc32Copy(uint32_t crc, uint8_t* to, const uint8_t* from, size_t size);
 // The CRC of A followed by B, from the CRC of each and the length of B.
 uint32_t crc32Combine(uint32_t crcA, uint32_t crcB, size_t lengthB);
 
-// The two steps of combining, for a caller that knows the lengths before the CRCs or combines
-// several parts: crc32Combine(a, b, n) is crc32Multiply(a, crc32Shift(n)) ^ b. Shifts multiply as
-// well: that of m + n bytes is crc32Multiply(crc32Shift(m), crc32Shift(n)).
-uint32_t crc32Shift(size_t length);
-uint32_t crc32Multiply(uint32_t crc, uint32_t shift);
+// The CRC of several parts that follow one another, from the CRC of each. They may be given in any
+// order, all but the last in the data having been started with 0. What is 4 bytes long may be taken
+// for zeros in its part's CRC and added later: as its value in the order of the lowest byte first,
+// with those 4 bytes counted as behind it.
+struct CrcPart {
+  uint32_t crc;
+  size_t behind;  // bytes from the end of the part to the end of all
+};
+uint32_t crc32Join(std::initializer_list<CrcPart> parts);
 
 CrcKernel crc32Kernel();
 bool crc32Supports(CrcKernel kernel);

@@ -3,11 +3,7 @@
 #if defined(__x86_64__)
 
 namespace lmq {
-
-bool supportsClmul128() {
-  __builtin_cpu_init();
-  return __builtin_cpu_supports("avx") && __builtin_cpu_supports("pclmul");
-}
+namespace {
 
 template <bool kCopy>
 LMQ_INLINE_CLMUL128 uint32_t clmul128(uint32_t crc, CrcData<kCopy> data) {
@@ -36,6 +32,26 @@ LMQ_INLINE_CLMUL128 uint32_t clmul128(uint32_t crc, CrcData<kCopy> data) {
   return finish128(fold128(b, foldBy<256>(), d), taken, data);
 }
 
+// a * b * x^64, not reduced
+LMQ_INLINE_CLMUL128 __m128i multiply(uint32_t a, uint32_t b) {
+  return _mm_clmulepi64_si128(_mm_cvtsi64_si128(a), _mm_cvtsi64_si128(int64_t{b} << 1), 0x00);
+}
+
+LMQ_INLINE_CLMUL128 uint32_t reduceProduct(__m128i product) {
+  return reduce96(_mm_slli_si128(product, 4));
+}
+
+LMQ_TARGET_CLMUL128 uint32_t multiplyModulo(uint32_t a, uint32_t b) {
+  return reduceProduct(multiply(a, b));
+}
+
+}  // namespace
+
+bool supportsClmul128() {
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx") && __builtin_cpu_supports("pclmul");
+}
+
 LMQ_TARGET_CLMUL128 uint32_t clmul128Crc32(uint32_t crc, const uint8_t* data, size_t size) {
   return clmul128<false>(crc, {nullptr, data, size});
 }
@@ -45,10 +61,12 @@ LMQ_TARGET_CLMUL128 uint32_t clmul128Crc32Copy(uint32_t crc, uint8_t* to, const 
   return clmul128<true>(crc, {to, from, size});
 }
 
-LMQ_TARGET_CLMUL128 uint32_t clmulMultiply(uint32_t a, uint32_t b) {
-  const __m128i product = _mm_clmulepi64_si128(_mm_cvtsi64_si128(a),
-                                               _mm_cvtsi64_si128(int64_t{b} << 1), 0x00);  // * x^64
-  return reduce96(_mm_slli_si128(product, 4));
+LMQ_TARGET_CLMUL128 uint32_t clmulJoin(const CrcPart* parts, size_t count) {
+  __m128i sum = _mm_setzero_si128();
+  for (size_t i = 0; i < count; i++) {
+    sum = _mm_xor_si128(sum, multiply(parts[i].crc, shiftOf(parts[i].behind, multiplyModulo)));
+  }
+  return reduceProduct(sum);
 }
 
 }  // namespace lmq

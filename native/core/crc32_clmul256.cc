@@ -26,14 +26,6 @@ LMQ_INLINE_CLMUL256 __m256i fold256(__m256i remainder, __m256i factors, __m256i 
   return _mm256_xor_si256(_mm256_xor_si256(low, high), next);
 }
 
-}  // namespace
-
-bool supportsClmul256() {
-  __builtin_cpu_init();
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("vpclmulqdq") &&
-         supportsClmul128();
-}
-
 template <bool kCopy>
 LMQ_INLINE_CLMUL256 uint32_t clmul256(uint32_t crc, CrcData<kCopy> data) {
   if (data.size < 128) return clmul128Crc32(crc, data, data.size);
@@ -58,6 +50,14 @@ LMQ_INLINE_CLMUL256 uint32_t clmul256(uint32_t crc, CrcData<kCopy> data) {
   const __m128i both =
       fold128(_mm256_castsi256_si128(d), foldBy<128>(), _mm256_extracti128_si256(d, 1));
   return finish128(both, _mm256_extracti128_si256(taken, 1), data);
+}
+
+}  // namespace
+
+bool supportsClmul256() {
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("vpclmulqdq") &&
+         supportsClmul128();
 }
 
 LMQ_TARGET_CLMUL256 uint32_t clmul256Crc32(uint32_t crc, const uint8_t* data, size_t size) {

@@ -73,14 +73,6 @@ LMQ_INLINE_CLMUL512 __m128i foldLanes(__m512i v) {
   return _mm_xor_si128(_mm256_castsi256_si128(two), _mm256_extracti128_si256(two, 1));
 }
 
-}  // namespace
-
-bool supportsClmul512() {
-  __builtin_cpu_init();
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512bw") && supportsClmul256();
-}
-
 // Zeros before the data change nothing, so the vector that is not full comes first, its bytes moved
 // to its end. All that follows is whole vectors, and there is no tail to finish.
 template <bool kCopy>
@@ -118,6 +110,14 @@ LMQ_INLINE_CLMUL512 uint32_t clmul512(uint32_t crc, CrcData<kCopy> data) {
   }
   for (; data.size >= 64; data.pass(64)) d = fold512(d, by512, take512(data, 0));
   return ~reduce128(foldLanes(d));
+}
+
+}  // namespace
+
+bool supportsClmul512() {
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512bw") && supportsClmul256();
 }
 
 LMQ_TARGET_CLMUL512 uint32_t clmul512Crc32(uint32_t crc, const uint8_t* data, size_t size) {

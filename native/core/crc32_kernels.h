@@ -9,7 +9,20 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "crc32.h"
+#include "crc32_polynomial.h"
+
 namespace lmq {
+
+// The factor that so many bytes behind a part multiply its CRC by.
+template <typename Multiply>
+inline uint32_t shiftOf(size_t bytes, Multiply multiply) {
+  uint32_t shift = kZeroBytes[0][bytes & 255];
+  for (size_t digit = 1; (bytes >>= 8) != 0; digit++) {
+    shift = multiply(shift, kZeroBytes[digit][bytes & 255]);
+  }
+  return shift;
+}
 
 // What a kernel has still to go through. Without kCopy there is no `to`.
 template <bool kCopy>
@@ -33,7 +46,7 @@ inline uint32_t tableCrc32(uint32_t crc, const CrcData<kCopy>& data, size_t size
   if constexpr (kCopy) return tableCrc32Copy(crc, data.to, data.from, size);
   return tableCrc32(crc, data.from, size);
 }
-uint32_t tableMultiply(uint32_t a, uint32_t b);  // a * b mod P, see crc32_polynomial.h
+uint32_t tableJoin(const CrcPart* parts, size_t count);
 
 #if defined(__x86_64__)
 bool supportsClmul128();
@@ -44,7 +57,7 @@ inline uint32_t clmul128Crc32(uint32_t crc, const CrcData<kCopy>& data, size_t s
   if constexpr (kCopy) return clmul128Crc32Copy(crc, data.to, data.from, size);
   return clmul128Crc32(crc, data.from, size);
 }
-uint32_t clmulMultiply(uint32_t a, uint32_t b);
+uint32_t clmulJoin(const CrcPart* parts, size_t count);
 
 bool supportsClmul256();
 uint32_t clmul256Crc32(uint32_t crc, const uint8_t* data, size_t size);

@@ -34,15 +34,14 @@ constexpr uint32_t powerOfX(uint64_t exponent) {
 }
 
 // Appending n zero bytes multiplies a CRC by x^8n. kZeroBytes[i][d] is that factor for n = d *
-// 16^i: the factor of any length is the product of one entry per non-zero hexadecimal digit.
-inline constexpr size_t kLengthDigits = 2 * sizeof(size_t);
+// 256^i: the factor of any length is the product of one entry per byte of it that is not zero.
 inline constexpr auto kZeroBytes = [] {
-  std::array<std::array<uint32_t, 16>, kLengthDigits> factors{};
+  std::array<std::array<uint32_t, 256>, sizeof(size_t)> factors{};
   uint32_t unit = powerOfX(8);
   for (auto& digit : factors) {
     digit[0] = kOne;
-    for (size_t d = 1; d < 16; d++) digit[d] = multiplyModP(digit[d - 1], unit);
-    unit = multiplyModP(digit[15], unit);
+    for (size_t d = 1; d < 256; d++) digit[d] = multiplyModP(digit[d - 1], unit);
+    unit = multiplyModP(digit[255], unit);
   }
   return factors;
 }();

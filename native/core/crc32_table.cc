@@ -1,5 +1,6 @@
 // The portable kernel: sixteen bytes a step, one table lookup per byte ("slicing by 16").
 #include <array>
+#include <cstring>
 
 #include "crc32_kernels.h"
 #include "crc32_polynomial.h"
@@ -34,11 +35,10 @@ inline uint32_t loadLittle32(const uint8_t* p) {
 
 template <bool kCopy>
 inline uint32_t takeLittle32(const CrcData<kCopy>& data, size_t at) {
-  const uint32_t word = loadLittle32(data.from + at);
-  if constexpr (kCopy) {
-    for (int i = 0; i < 4; i++) data.to[at + i] = static_cast<uint8_t>(word >> 8 * i);
-  }
-  return word;
+  uint8_t bytes[4];
+  std::memcpy(bytes, data.from + at, 4);
+  if constexpr (kCopy) std::memcpy(data.to + at, bytes, 4);
+  return loadLittle32(bytes);
 }
 
 // The share of four bytes which `following` more bytes of the same step come after.
@@ -47,17 +47,12 @@ inline uint32_t lookUp(uint32_t word, size_t following) {
          kTables[following + 1][word >> 16 & 0xFF] ^ kTables[following][word >> 24];
 }
 
-}  // namespace
-
 template <bool kCopy>
 inline uint32_t table(uint32_t crc, CrcData<kCopy> data) {
   crc = ~crc;
   for (; data.size >= 16; data.pass(16)) {
-    const uint32_t a = takeLittle32(data, 0);
-    const uint32_t b = takeLittle32(data, 4);
-    const uint32_t c = takeLittle32(data, 8);
-    const uint32_t d = takeLittle32(data, 12);
-    crc = lookUp(crc ^ a, 12) ^ lookUp(b, 8) ^ lookUp(c, 4) ^ lookUp(d, 0);
+    crc = lookUp(crc ^ takeLittle32(data, 0), 12) ^ lookUp(takeLittle32(data, 4), 8) ^
+          lookUp(takeLittle32(data, 8), 4) ^ lookUp(takeLittle32(data, 12), 0);
   }
   for (; data.size >= 4; data.pass(4)) crc = lookUp(crc ^ takeLittle32(data, 0), 0);
   for (; data.size > 0; data.pass(1)) {
@@ -68,15 +63,8 @@ inline uint32_t table(uint32_t crc, CrcData<kCopy> data) {
   return ~crc;
 }
 
-uint32_t tableCrc32(uint32_t crc, const uint8_t* data, size_t size) {
-  return table<false>(crc, {nullptr, data, size});
-}
-
-uint32_t tableCrc32Copy(uint32_t crc, uint8_t* to, const uint8_t* from, size_t size) {
-  return table<true>(crc, {to, from, size});
-}
-
-uint32_t tableMultiply(uint32_t a, uint32_t b) {
+// a * b mod P
+uint32_t multiply(uint32_t a, uint32_t b) {
   // What four coefficients of `a` contribute, the highest bit being the least power of x.
   uint32_t products[16];
   products[0] = 0;
@@ -92,6 +80,25 @@ uint32_t tableMultiply(uint32_t a, uint32_t b) {
     product = (product >> 4) ^ kTables[0][product << 4 & 0xF0] ^ products[a >> bits & 15];
   }
   return product;
+}
+
+}  // namespace
+
+uint32_t tableCrc32(uint32_t crc, const uint8_t* data, size_t size) {
+  return table<false>(crc, {nullptr, data, size});
+}
+
+uint32_t tableCrc32Copy(uint32_t crc, uint8_t* to, const uint8_t* from, size_t size) {
+  return table<true>(crc, {to, from, size});
+}
+
+uint32_t tableJoin(const CrcPart* parts, size_t count) {
+  uint32_t sum = 0;
+  for (size_t i = 0; i < count; i++) {
+    const auto& [crc, behind] = parts[i];
+    sum ^= behind == 0 ? crc : multiply(crc, shiftOf(behind, multiply));
+  }
+  return sum;
 }
 
 }  // namespace lmq

@@ -165,7 +165,9 @@ Status Redispatcher::dispatchLmq(const record::View& view, int64_t tagsCode) {
       if (!made.ok()) return made.status();
       queue = *made;
     }
-    if (view.physicalOffset <= index_.lastPhysicalOffset(queue)) continue;  // already there
+    const Result<int64_t> last = index_.lastPhysicalOffset(queue);
+    if (!last.ok()) return last.status();
+    if (view.physicalOffset <= *last) continue;  // already there
     const int64_t next = index_.nextOffset(queue);
     const bool free = offset >= next && offset <= LmqIndex::kMaxOffset;
     if (!free) {

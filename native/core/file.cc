@@ -209,7 +209,7 @@ Status Mapping::sync(uint64_t at, uint64_t length, const std::string& path) cons
   if (length == 0) return {};
   const uint64_t lead = at % pageSize();
   if (::msync(data_ + (at - lead), length + lead, MS_SYNC) != 0) {
-    return Status::system(errno, "Syncing", path).offset(static_cast<int64_t>(at));
+    return os::syncFailed(errno, path).offset(static_cast<int64_t>(at));
   }
   return {};
 }
@@ -232,6 +232,10 @@ Result<int> openDescriptor(const std::string& path, int flags) {
       os::retry([&] { return ::open(path.c_str(), flags | O_CLOEXEC, kFileMode); });
   if (descriptor < 0) return Status::system(errno, "Opening", path);
   return descriptor;
+}
+
+Status syncFailed(int error, const std::string& path) {
+  return Status::system(error == ENOSPC || error == EDQUOT ? EIO : error, "Syncing", path);
 }
 
 bool positionalWritesForced() { return positionalFlag().load(std::memory_order_relaxed); }

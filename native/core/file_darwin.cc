@@ -16,7 +16,7 @@ Status File::syncData() const {
   // fsync leaves the data in the drive's cache here; some file systems know nothing better.
   if (os::retry([&] { return ::fcntl(descriptor_, F_FULLFSYNC); }) == 0) return {};
   if (os::retry([&] { return ::fsync(descriptor_); }) == 0) return {};
-  return Status::system(errno, "Syncing", path_);
+  return os::syncFailed(errno, path_);
 }
 
 Result<File::Reserved> File::reserve(uint64_t at, uint64_t length) const {

@@ -43,7 +43,7 @@ bool isUnsupported(int error) {
 
 Status File::syncData() const {
   if (os::retry([&] { return ::fdatasync(descriptor_); }) != 0) {
-    return Status::system(errno, "Syncing", path_);
+    return os::syncFailed(errno, path_);
   }
   return {};
 }

@@ -25,6 +25,9 @@ Status fillHoles(const File& file, uint64_t at, uint64_t length);
 Status copyThroughMemory(const File& from, uint64_t at, uint64_t length, const File& to,
                          uint64_t toAt);
 
+// The failure of a sync. A full disk is no better reason than any other: data may be gone.
+Status syncFailed(int error, const std::string& path);
+
 // One per system.
 int openQuietly(const char* path);  // for reading, without touching the access time if allowed
 // msync alone reaches the device; where it does not, a descriptor has to be synced as well.

@@ -104,7 +104,7 @@ Status syncDirectory(const std::string& path) {
   const int error = errno;
   ::close(*opened);
   // EINVAL: this file system has no way to sync a directory, so nothing more can be done.
-  if (result != 0 && error != EINVAL) return Status::system(error, "Syncing", path);
+  if (result != 0 && error != EINVAL) return os::syncFailed(error, path);
   return {};
 }
 

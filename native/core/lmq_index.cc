@@ -92,11 +92,11 @@ int64_t LmqIndex::Impl::minOffset(uint64_t queue, int64_t logMin) const {
   return place.reached == 0 ? row.next() : place.entry.placed.queueOffset;
 }
 
-int64_t LmqIndex::Impl::lastPhysicalOffset(uint64_t queue) const {
-  if (queue >= rows.count() || rows[queue].tail() == 0) return -1;
+Result<int64_t> LmqIndex::Impl::lastPhysicalOffset(uint64_t queue) const {
+  if (queue >= rows.count() || rows[queue].tail() == 0) return int64_t{-1};
   LmqEntry last;
-  const Status status = entries.read(queue, rows[queue].tail() - 1, entries.count(), &last);
-  return status.ok() ? last.placed.unit.physicalOffset : -1;
+  LMQ_TRY(entries.read(queue, rows[queue].tail() - 1, entries.count(), &last));
+  return last.placed.unit.physicalOffset;
 }
 
 Status LmqIndex::Impl::reserve(size_t newEntries, size_t newNames, size_t nameBytes) {
@@ -173,7 +173,7 @@ int64_t LmqIndex::nextOffset(uint64_t queue) const {
 int64_t LmqIndex::minOffset(uint64_t queue, int64_t logMin) const {
   return impl_->minOffset(queue, logMin);
 }
-int64_t LmqIndex::lastPhysicalOffset(uint64_t queue) const {
+Result<int64_t> LmqIndex::lastPhysicalOffset(uint64_t queue) const {
   return impl_->lastPhysicalOffset(queue);
 }
 

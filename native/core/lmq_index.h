@@ -74,7 +74,8 @@ class LmqIndex {
   // First offset whose record starts at or above `logMin`; nextOffset() if there is none. Behind a
   // damaged entry it is the first offset of all, so that a read from there reports the damage.
   int64_t minOffset(uint64_t queue, int64_t logMin) const;
-  int64_t lastPhysicalOffset(uint64_t queue) const;  // -1 without an entry, or if it is damaged
+  // -1 without an entry; kCorruptFile if it is damaged.
+  Result<int64_t> lastPhysicalOffset(uint64_t queue) const;
 
   // Room first: makes sure that `entries` entries and `newNames` names of `nameBytes` bytes in all
   // can be added. Nothing visible changes. kDiskFull, kLimit, kNoMemory, …

@@ -34,7 +34,7 @@ class LmqIndex::Impl {
   void prefetch(const std::string_view* names, size_t count) const;
   std::string_view nameOf(uint64_t queue) const;
   int64_t minOffset(uint64_t queue, int64_t logMin) const;
-  int64_t lastPhysicalOffset(uint64_t queue) const;
+  Result<int64_t> lastPhysicalOffset(uint64_t queue) const;
   Status reserve(size_t entries, size_t newNames, size_t nameBytes);
   Result<uint64_t> create(std::string_view name);
   Status add(uint64_t queue, const PlacedUnit& placed);

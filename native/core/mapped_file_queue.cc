@@ -90,7 +90,13 @@ Status MappedFileQueue::load() {
   Status status = scan(&slots);
   const std::lock_guard<std::mutex> lock(lock_);
   slots_.swap(slots);
+  directoryDirty_ = !slots_.empty();  // a process that was killed may not have synced their names
   return status;
+}
+
+void MappedFileQueue::doubtDirectory() {
+  const std::lock_guard<std::mutex> lock(lock_);
+  parentsDirty_ = directoryDirty_;
 }
 
 Status MappedFileQueue::reload() {

@@ -41,6 +41,9 @@ class MappedFileQueue {
   // among full ones, or one whose name is not a multiple of the length, is kFileSize; the others
   // are loaded all the same, so that a reader may go on. Gaps show in bases(). Opens nothing yet.
   Status load();
+  // Of a directory that was loaded, and may have been made by a process that was killed: its own
+  // name and its parent's are synced with the next sync, too.
+  void doubtDirectory();
   // A reader looks for files that a writer has added or removed since.
   Status reload();
   // The last file that a reader knows was removed, or replaced by another of its name.

@@ -37,6 +37,8 @@ inline size_t digitCount(uint64_t value) {
   return fewer + (value >= kPowersOf10[fewer] ? 1 : 0);
 }
 
+inline constexpr size_t kMostDigits = 20;  // of 64 bits
+
 inline uint8_t* putDecimal(uint8_t* at, uint64_t value) {
   uint8_t* const end = at + digitCount(value);
   uint8_t* digit = end;

@@ -36,6 +36,8 @@ struct Layout {
         bodyAt(bodyLengthAt + 4) {}
 };
 
+inline constexpr size_t kMaxHead = Layout(20, 20).bodyAt;  // two IPv6 hosts
+
 inline constexpr size_t kPropertiesLengthSize = 2;
 constexpr size_t topicLengthSize(bool v2) { return v2 ? 2 : 1; }
 

@@ -180,8 +180,14 @@ Status applyRecovery(StoreParts& parts, const RecoveryPlan& plan, RecoveryReport
 
   int64_t lmqFrom = plan.scanFrom;
   LMQ_TRY(restoreLmq(parts, plan, adopting, &lmqFrom, report));
-  const int64_t from = std::min(lmqFrom, mainFrom);
-  if (from < plan.logEnd) LMQ_TRY(redispatch(parts, from, mainFrom, plan.logEnd, report));
+  Status status = redispatch(parts, std::min(lmqFrom, mainFrom), mainFrom, plan.logEnd, report);
+  if (status.code() == Code::kCorruptFile && report->lmqRebuilt.empty()) {
+    // An entry that dispatch needed is damaged: the log has it all.
+    report->lmqRebuilt = status.facts().message;
+    LMQ_TRY(rebuildLmq(parts, plan, adopting, &lmqFrom, report));
+    status = redispatch(parts, lmqFrom, mainFrom, plan.logEnd, report);
+  }
+  LMQ_TRY(std::move(status));
   LMQ_TRY(applyFacts(parts));
 
   OwnCheckpoint& own = parts.checkpoint;

@@ -12,7 +12,7 @@ constexpr size_t kImportUnits = 1024;
 
 // The units of one %LMQ%… directory, as they stand, for records in [from, below).
 Status importQueue(StoreParts& parts, ConsumeQueue& source, int64_t from, int64_t below,
-                   RecoveryReport* report) {
+                   std::vector<LmqState::Fact>* facts, RecoveryReport* report) {
   LmqIndex& index = *parts.lmq;
   Result<int64_t> min = source.minOffset(parts.log->minPosition());
   if (!min.ok()) return min.takeStatus();
@@ -24,6 +24,9 @@ Status importQueue(StoreParts& parts, ConsumeQueue& source, int64_t from, int64_
     if (!made.ok()) return made.takeStatus();
     queue = *made;
   }
+  Result<int64_t> known = index.lastPhysicalOffset(queue);
+  if (!known.ok()) return known.takeStatus();
+  int64_t last = *known;
   std::vector<PlacedUnit> units(kImportUnits);
   int64_t imported = 0;
   int64_t end = source.maxOffset();  // units of what was cut from the log do not count
@@ -34,7 +37,7 @@ Status importQueue(StoreParts& parts, ConsumeQueue& source, int64_t from, int64_
     for (size_t i = 0; i < count; ++i) {
       const PlacedUnit& placed = units[i];
       if (placed.unit.size == ConsumeQueue::kBlankSize || placed.unit.physicalOffset < from ||
-          placed.unit.physicalOffset <= index.lastPhysicalOffset(queue)) {
+          placed.unit.physicalOffset <= last) {
         continue;
       }
       if (placed.unit.physicalOffset >= below) {
@@ -44,29 +47,31 @@ Status importQueue(StoreParts& parts, ConsumeQueue& source, int64_t from, int64_
       if (placed.queueOffset < index.nextOffset(queue)) continue;
       LMQ_TRY(index.reserve(1, 0, 0));
       LMQ_TRY(index.add(queue, placed));
+      last = placed.unit.physicalOffset;
       ++imported;
     }
     at += static_cast<int64_t>(count);
   }
   report->lmqImported += imported;
   // A queue whose records have all expired goes on counting; the log cannot tell from where.
-  if (index.lastPhysicalOffset(queue) < 0 && end > parts.state.nextOffset(name)) {
+  if (last < 0 && end > parts.state.nextOffset(name)) {
     LmqState::Fact fact;
     fact.kind = LmqState::kNextOffset;
     fact.name = name;
     fact.queueOffset = end;
     fact.logEnd = below;
-    LMQ_TRY(parts.state.record({fact}));
+    facts->push_back(std::move(fact));
   }
   return {};
 }
 
 Status importDirectories(StoreParts& parts, int64_t from, int64_t below, RecoveryReport* report) {
   if (parts.lmqDirectories->all().empty()) LMQ_TRY(parts.lmqDirectories->load(false, true));
+  std::vector<LmqState::Fact> facts;
   for (const auto& queue : parts.lmqDirectories->all()) {
-    if (queue->queueId() == 0) LMQ_TRY(importQueue(parts, *queue, from, below, report));
+    if (queue->queueId() == 0) LMQ_TRY(importQueue(parts, *queue, from, below, &facts, report));
   }
-  return {};
+  return facts.empty() || parts.options.readOnly ? Status() : parts.state.record(facts);
 }
 
 // Does the log hold exactly the record that the snapshot covers last?
@@ -96,7 +101,6 @@ Result<std::string> tryLoad(StoreParts& parts, int64_t logEnd, uint64_t leastEnt
 Status restoreLmq(StoreParts& parts, const RecoveryPlan& plan, bool adopting, int64_t* from,
                   RecoveryReport* report) {
   const OwnCheckpoint& own = parts.checkpoint;
-  const int64_t logMin = parts.log->minPosition();
   if (plan.fresh || plan.logMissing) return parts.lmq->reset(0);
   if (!adopting) {
     const uint64_t least = plan.logEnd >= own.derivedSynced ? own.lmqEntries : 0;
@@ -114,8 +118,13 @@ Status restoreLmq(StoreParts& parts, const RecoveryPlan& plan, bool adopting, in
     }
     report->lmqRebuilt = why.take();
   }
-  LMQ_TRY(parts.lmq->reset(logMin));
-  *from = logMin;
+  return rebuildLmq(parts, plan, adopting, from, report);
+}
+
+Status rebuildLmq(StoreParts& parts, const RecoveryPlan& plan, bool adopting, int64_t* from,
+                  RecoveryReport* report) {
+  *from = parts.log->minPosition();
+  LMQ_TRY(parts.lmq->reset(*from));
   const int64_t adoptedAt = adopting ? plan.logEnd : parts.marker ? parts.marker->adoptedAt : -1;
   if (adoptedAt < 0) return {};
   return importDirectories(parts, 0, std::min(adoptedAt, plan.logEnd), report);

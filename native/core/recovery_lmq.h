@@ -9,6 +9,9 @@ namespace lmq {
 // position from which records must be dispatched into light queues again.
 Status restoreLmq(StoreParts& parts, const RecoveryPlan& plan, bool adopting, int64_t* from,
                   RecoveryReport* report);
+// The second half of it: starts anew whatever there is.
+Status rebuildLmq(StoreParts& parts, const RecoveryPlan& plan, bool adopting, int64_t* from,
+                  RecoveryReport* report);
 Status restoreLmqOfReader(StoreParts& parts, RecoveryReport* report);
 // What the log cannot give back, from the state file; after everything else.
 Status applyFacts(StoreParts& parts);

@@ -34,7 +34,7 @@ Status Store::start() {
   derivedSyncedAt_ = wallClockMillis();
   lastTimestamp_ = plan.lastTimestamp;
   lastRecord_ = plan.last;
-  // What recovery accepted may only be in memory yet; readers of a SYNC_FLUSH store would not see it.
+  // What recovery accepted may only be in memory yet; a SYNC_FLUSH store would not show it.
   if (parts.options.syncFlush) LMQ_TRY(syncLog());
   flusher_ = std::make_unique<Flusher>(parts.options.flushInterval,
                                        [this](bool requested) { flushWork(requested); });

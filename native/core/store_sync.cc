@@ -13,6 +13,10 @@ namespace {
 // of its queues.
 constexpr uint64_t kSnapshotEntries = 1'000'000;
 
+// There was no room to write down how far syncs have come. What is synced stays so, an older note is
+// safe, and the next sync writes it again.
+bool isOutOfRoom(const Status& status) { return status.code() == Code::kDiskFull; }
+
 }  // namespace
 
 void Store::fail(const Status& status) {
@@ -34,7 +38,7 @@ void Store::flushWork(bool requested) {
   const bool due = logEnd() - derivedSynced_ >= kDerivedBytes ||
                    wallClockMillis() - derivedSyncedAt_ >= parts_->options.derivedInterval;
   if (status.ok() && due) status = syncDerived();
-  if (!status.ok()) fail(status);
+  if (!status.ok() && !isOutOfRoom(status)) fail(status);
 }
 
 Status Store::syncLog() {
@@ -43,7 +47,8 @@ Status Store::syncLog() {
   if (to > from) {
     LMQ_TRY(parts_->log->files().sync(static_cast<uint64_t>(from), static_cast<uint64_t>(to)));
     parts_->checkpoint.logSynced = to;
-    LMQ_TRY(parts_->dir.writeOwnCheckpoint(&parts_->checkpoint));
+    Status noted = parts_->dir.writeOwnCheckpoint(&parts_->checkpoint);
+    if (!noted.ok() && !isOutOfRoom(noted)) return noted;
     synced_.store(to, std::memory_order_release);
   }
   if (listener_.synced) listener_.synced(to);
@@ -122,7 +127,7 @@ Status Store::flush() {
   const std::lock_guard<std::mutex> guard(syncLock_);
   Status status = syncLog();
   if (status.ok()) status = syncDerived();
-  if (status.ok()) return {};
+  if (status.ok() || isOutOfRoom(status)) return status;
   fail(status);
   return failure_;  // what every later write says, too
 }

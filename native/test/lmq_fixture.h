@@ -145,7 +145,7 @@ class LmqModel {
       ASSERT_EQ(index.find(model.name), queue);
       ASSERT_EQ(index.nameOf(queue), model.name);
       ASSERT_EQ(index.nextOffset(queue), model.next);
-      ASSERT_EQ(index.lastPhysicalOffset(queue),
+      ASSERT_EQ(*index.lastPhysicalOffset(queue),
                 model.units.empty() ? -1 : model.units.back().unit.physicalOffset);
       expectMinimum(index, queue, 0);
       expectMinimum(index, queue, logEnd + 1);

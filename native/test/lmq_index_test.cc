@@ -46,7 +46,7 @@ TEST_P(LmqModesTest, AnEmptyIndexKnowsNothing) {
   EXPECT_EQ(index.nameOf(0), "");
   EXPECT_EQ(index.nextOffset(0), 0);
   EXPECT_EQ(index.minOffset(0, 0), 0);
-  EXPECT_EQ(index.lastPhysicalOffset(0), -1);
+  EXPECT_EQ(*index.lastPhysicalOffset(0), -1);
 }
 
 TEST_P(LmqModesTest, ManyQueuesWithGapsAnswerAsPlainVectorsDo) {

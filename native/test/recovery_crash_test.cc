@@ -186,7 +186,7 @@ TEST_F(CrashTest, AnAdoptionMayEndAnywhere) {
 TEST_F(CrashTest, WhatWasAcknowledgedSurvivesAKillAtAnyCount) {
   std::mt19937 random(4711);
   int64_t known = 0;  // acknowledged so far, over all rounds
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < 30; ++round) {
     SCOPED_TRACE(round);
     const int64_t until = known + std::uniform_int_distribution<int64_t>(1, 150)(random);
     const bool positional = round % 3 == 2;

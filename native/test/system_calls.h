@@ -31,6 +31,10 @@ struct Plan {
 inline Plan plan;
 inline thread_local bool here = false;
 
+// Told of every sync that succeeded, on its thread.
+inline std::atomic<void (*)(int file)> fileSynced{nullptr};
+inline std::atomic<void (*)(const void* at, size_t length)> mapSynced{nullptr};
+
 inline constexpr int kExitCode = 77;
 inline constexpr int kAlways = 1 << 30;
 
@@ -66,6 +70,13 @@ long pass(Kind kind, long number, Arguments... arguments) {  // NOLINT(google-ru
   return meets(kind) ? -1 : ::syscall(number, arguments...);
 }
 
+inline int syncFile(long number, int file) {  // NOLINT(google-runtime-int)
+  const int result = static_cast<int>(pass(kSync, number, file));
+  const auto told = fileSynced.load();
+  if (result == 0 && told != nullptr) told(file);
+  return result;
+}
+
 // While it lives, calls are met; then none is.
 struct Met {
   Met(int kinds, int n, Action action = Action::kFail, int times = 1) { meet(kinds, n, action, times); }
@@ -76,12 +87,14 @@ struct Met {
 
 // One program includes this once, so these are its definitions. The linker prefers them.
 extern "C" {
-int fsync(int file) { return static_cast<int>(lmq::calls::pass(lmq::calls::kSync, SYS_fsync, file)); }
-int fdatasync(int file) {
-  return static_cast<int>(lmq::calls::pass(lmq::calls::kSync, SYS_fdatasync, file));
-}
+int fsync(int file) { return lmq::calls::syncFile(SYS_fsync, file); }
+int fdatasync(int file) { return lmq::calls::syncFile(SYS_fdatasync, file); }
 int msync(void* at, size_t length, int flags) {
-  return static_cast<int>(lmq::calls::pass(lmq::calls::kSync, SYS_msync, at, length, flags));
+  const int result =
+      static_cast<int>(lmq::calls::pass(lmq::calls::kSync, SYS_msync, at, length, flags));
+  const auto told = lmq::calls::mapSynced.load();
+  if (result == 0 && told != nullptr) told(at, length);
+  return result;
 }
 ssize_t pwrite(int file, const void* data, size_t length, off_t at) {
   return lmq::calls::pass(lmq::calls::kWrite, SYS_pwrite64, file, data, length, at);

@@ -1,11 +1,11 @@
 // The folders of test/golden: what is in them, unpacked for one test.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll } from 'vitest';
+import { onTestFinished } from 'vitest';
 import type { Expected } from './expected.ts';
 
 const golden = fileURLToPath(new URL('../golden/', import.meta.url));
@@ -26,23 +26,17 @@ export function expectedOf(store: string): Expected {
   return JSON.parse(readFileSync(fileOf(store, 'expected.json'), 'utf8'));
 }
 
-/** A directory for one test file, gone after it. */
-export function workDirectory(): string {
-  const dir = mkdtempSync(path.join(tmpdir(), 'lmq-golden-'));
-  afterAll(() => rmSync(dir, { recursive: true, force: true }));
-  return dir;
-}
-
-/** Unpacks an archive of a store below `work`; the directory of the store. */
-export function unpack(store: string, work: string, archive = 'store.tar.gz'): string {
-  const dir = mkdtempSync(path.join(work, `${store}-`));
+/** Unpacks an archive of a store for the running test; the directory of the store. */
+export function unpack(store: string, archive = 'store.tar.gz'): string {
+  const dir = workDirectory(store);
   execFileSync('tar', ['-xmzf', fileOf(store, archive), '-C', dir]);
   return store === BROKER ? dir : path.join(dir, 'store');
 }
 
-export function emptyDirectory(store: string, work: string): string {
-  const dir = path.join(mkdtempSync(path.join(work, `${store}-`)), 'store');
-  mkdirSync(dir);
+/** A directory that is gone after the running test: before the system begins to write it to disk. */
+export function workDirectory(store: string): string {
+  const dir = mkdtempSync(path.join(tmpdir(), `lmq-golden-${store}-`));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
   return dir;
 }
 

@@ -18,7 +18,7 @@ import { afterAll } from 'vitest';
 /** Gives names for directories that are not there yet; whatever is put there is gone after the test file. */
 export function freshDirectories(): (name?: string) => string {
   const work = mkdtempSync(path.join(tmpdir(), 'lmq-test-'));
-  afterAll(() => rmSync(work, { recursive: true, force: true }));
+  afterAll(() => rmSync(work, { recursive: true, force: true }), 60_000);
   let count = 0;
   return (name = 'store') => path.join(work, `${count++}-${name}`);
 }
