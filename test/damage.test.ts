@@ -1,5 +1,6 @@
 // Reading where records are damaged or gone: what is left is read, and nothing else is shown.
-import { rmSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { MessageStore, type ReadOptions, type StoreReader } from '../lib/index.ts';
 import { flipBit, freshDirectories, logFile, overwrite, queueFile } from './support/files.ts';
@@ -115,6 +116,31 @@ describe('what has left the log', () => {
       lmqOffsets: [8],
     });
     expect(messagesOf(store.lmq('first')).map((one) => one.offset)).toEqual([8]);
+  });
+
+  it('may be all that queues had: what comes next is readable', async () => {
+    const options = { mappedFileSizeCommitLog: 1024 };
+    {
+      await using store = await openWith(options);
+      for (let i = 0; i < 8; i++) {
+        store.append({ topic: 't', body: 'b'.repeat(200), lmq: ['x'] });
+      }
+    }
+    // The first files have expired, the first record of those that are left is broken.
+    for (const base of [0, 1024]) rmSync(logFile(dir, base));
+    flipBit(logFile(dir, 2048), 90);
+    writeFileSync(path.join(dir, 'abort'), '1');
+    rmSync(path.join(dir, 'lmq', 'checkpoint'));
+    await using store = await openWith({ ...options, repair: 'truncate' });
+    expect(store.recovery).toMatchObject({ logMin: 2048, logEnd: 2048 });
+    const { queueOffset, lmqOffsets } = store.append({ topic: 't', body: 'new', lmq: ['x'] });
+    for (const [queue, next] of [
+      [store.queue('t'), queueOffset],
+      [store.lmq('x'), lmqOffsets[0]],
+    ] as const) {
+      expect([queue.minOffset, queue.maxOffset]).toEqual([next, next! + 1]);
+      expect(textsOf(queue)).toEqual(['new']);
+    }
   });
 
   it('may have left blank entries, which are below the minimum', async () => {

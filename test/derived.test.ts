@@ -142,6 +142,15 @@ describe.each(STATES)('of a %s store', (state) => {
     },
   );
 
+  it('the last file of a queue may hold a part of an entry behind the last', async () => {
+    await survives(state, (dir) => {
+      const queue = path.join(dir, 'consumequeue', 't', '1');
+      const last = path.join(queue, readdirSync(queue).sort().at(-1)!);
+      const end = readFileSync(last).findLastIndex((byte) => byte !== 0) + 1;
+      overwrite(last, Math.ceil(end / 20) * 20, Buffer.alloc(7, 1));
+    });
+  });
+
   it.each(SPOILS)('RocketMQ’s checkpoint may be %s', async (_, spoil) => {
     await survives(state, (dir) => {
       const file = path.join(dir, 'checkpoint');

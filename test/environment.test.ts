@@ -1,13 +1,12 @@
-// The world around a store: threads that end, processes that exit, memory that is collected, disks that
-// are full. None of it may take the process down, keep a directory locked, or lose what was stored.
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+// The world around a store: threads that end, processes that exit, memory that is collected. None of it
+// may take the process down, keep a directory locked, or lose what was stored.
+import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { MessageStore, type MessageStoreOptions } from '../lib/index.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { MessageStore } from '../lib/index.ts';
 import { freshDirectories } from './support/files.ts';
 import { run, startWorker, type Tools } from './support/programs.ts';
-import { messagesOf, quiet, textsOf } from './support/stores.ts';
+import { quiet, textsOf } from './support/stores.ts';
 
 const fresh = freshDirectories();
 let dir = '';
@@ -218,135 +217,5 @@ describe('stores that nobody holds any more', () => {
       else expect(threads()).toBeLessThanOrEqual(before);
     }
     rmSync(dir, { recursive: true });
-  });
-});
-
-/** A disk of so many MiB, if this process may make one. */
-function mount(where: string, size: string): boolean {
-  if (!isLinux || process.getuid?.() !== 0) return false;
-  mkdirSync(where);
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', where], {
-      stdio: 'ignore',
-    });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-const probe = fresh('probe');
-const canMount = mount(probe, '1m');
-if (canMount) execFileSync('umount', [probe]);
-
-describe.skipIf(!canMount)('a full disk (skipped where no small one can be mounted)', () => {
-  const disk = fresh('disk');
-  beforeAll(() => void mount(disk, '8m'));
-  afterAll(() => void execFileSync('umount', ['-l', disk]));
-
-  it('refuses what does not fit by name, and takes it once there is room, without reopening', async () => {
-    const ended = await run(
-      async ({ lib, fs, say }, options: MessageStoreOptions, ballast: string) => {
-        const store = await lib.MessageStore.open(options);
-        fs.writeFileSync(ballast, Buffer.alloc(1 << 20));
-        const put = (body: string) =>
-          store.put({ topic: 't', body, lmq: ['x', `n${body.slice(0, 4)}`] }).then(
-            () => 'put',
-            (error) => error.code,
-          );
-        let count = 0;
-        const body = () => `${count}`.padEnd(30_000, '.');
-        for (;;) {
-          const outcome = await put(body());
-          if (outcome !== 'put') {
-            say(outcome);
-            break;
-          }
-          count++;
-        }
-        // Reading goes on, refusing goes on, and nothing is counted twice.
-        say(
-          store
-            .lmq('x')
-            .read(count - 1)
-            .messages[0]!.text()
-            .trimEnd() === body().replace(/^\d+/, String(count - 1)),
-        );
-        say([
-          await put(body()),
-          store.queue('t').maxOffset === count,
-          store.lmq('x').maxOffset === count,
-        ]);
-        try {
-          store.append({ topic: 't', body: body() });
-        } catch (error) {
-          say((error as { code: string }).code);
-        }
-        fs.rmSync(ballast);
-        say([await put(body()), store.lmq('x').maxOffset === count + 1]);
-        await store.close();
-        say(count + 1);
-      },
-      [
-        { path: path.join(disk, 'store'), mappedFileSizeCommitLog: 4 << 20 },
-        path.join(disk, 'ballast'),
-      ],
-    );
-    expect(ended).toMatchObject({ code: 0, signal: null, err: '' });
-    const count = ended.said.at(-1) as number;
-    expect(ended.said.slice(0, -1)).toEqual([
-      'STORE_DISK_FULL',
-      true,
-      ['STORE_DISK_FULL', true, true],
-      'STORE_DISK_FULL',
-      ['put', true],
-    ]);
-    expect(count).toBeGreaterThan(50);
-    await using store = await MessageStore.open(path.join(disk, 'store'));
-    expect(store.recovery.clean).toBe(true);
-    expect(messagesOf(store.lmq('x')).map((one) => Number.parseInt(one.text(), 10))).toEqual([
-      ...Array(count).keys(),
-    ]);
-    await store.close();
-    rmSync(path.join(disk, 'store'), { recursive: true });
-  });
-
-  it('fails a flush that has to write there, but no put, and not for good', async () => {
-    const where = path.join(disk, 'second');
-    const ended = await run(
-      async ({ lib, fs, say }, options: MessageStoreOptions, ballast: string) => {
-        const store = await lib.MessageStore.open(options);
-        store.on('fault', (error) => say(error.code));
-        store.append({ topic: 't', body: 'before', lmq: ['x'] });
-        const descriptor = fs.openSync(ballast, 'w');
-        try {
-          for (;;) fs.writeSync(descriptor, Buffer.alloc(4096));
-        } catch (error) {
-          say((error as { code: string }).code);
-        }
-        const outcome = (promise: Promise<unknown>) =>
-          promise.then(
-            () => 'ok',
-            (error) => error.code,
-          );
-        say(await outcome(store.put({ topic: 't', body: 'full', lmq: ['x'] })));
-        say(await outcome(store.flush()));
-        fs.rmSync(ballast);
-        fs.closeSync(descriptor);
-        say(await outcome(store.put({ topic: 't', body: 'after', lmq: ['x'] })));
-        say(await outcome(store.flush()));
-        say(await outcome(store.close()));
-      },
-      [{ path: where, ...quiet }, path.join(disk, 'ballast')],
-    );
-    expect(ended).toEqual({
-      code: 0,
-      signal: null,
-      said: ['ENOSPC', 'ok', 'STORE_DISK_FULL', 'ok', 'ok', 'ok'],
-      err: '',
-    });
-    await using store = await MessageStore.open(where);
-    expect(store.recovery.clean).toBe(true);
-    expect(textsOf(store.lmq('x'))).toEqual(['before', 'full', 'after']);
   });
 });

@@ -9,7 +9,7 @@ import { deviationsOf } from './golden-support/deviations.ts';
 import type { Answers, Expected, FoundQueue } from './golden-support/expected.ts';
 import { OpenStore } from './golden-support/open-store.ts';
 import { optionsOf } from './golden-support/options.ts';
-import { queueInFiles } from './golden-support/queue-files.ts';
+import { shownQueue } from './golden-support/queue-files.ts';
 import { filesOf } from './golden-support/read-model.ts';
 import { expectedOf, storeNames, treeOf, unpack } from './golden-support/stores.ts';
 import { theirAnswers, theirNext } from './golden-support/theirs.ts';
@@ -80,11 +80,8 @@ describe.each(storeNames)('%s', (name) => {
     }
     const end = theirs.log.max;
     expect.soft(ours.log.max, 'end of the log').toBe(shownUpTo(name, way) ?? end);
-    // Queues are shown as they lie in their files; where those are whole, reads answer the same.
-    const { min, max } = ours.log;
-    const queues = theirs.queues.map((queue) =>
-      queueInFiles(dir, queue.topic, queue.queueId, min, max),
-    );
+    // Where queues are as they will be when they are adopted, reads answer the same.
+    const queues = theirs.queues.map((queue) => shownQueue(dir, queue, ours.log));
     const whole = (get: Answers['gets'][0]) => {
       const same = (queue: FoundQueue) =>
         queue.topic === get['topic'] && queue.queueId === get['queueId'];

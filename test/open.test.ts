@@ -300,6 +300,16 @@ describe('a directory of RocketMQ’s', () => {
     expect(existsSync(path.join(dir, 'lmq-store.json'))).toBe(false);
   });
 
+  it('with positions that no number holds exactly is refused', async () => {
+    mkdirSync(path.join(dir, 'commitlog'), { recursive: true });
+    writeFileSync(logFile(dir, 2 ** 53), Buffer.alloc(1024));
+    const before = contentOf(dir);
+    for (const open of [MessageStore.open, MessageStore.openReader]) {
+      expect(await rejectionOf(open({ path: dir, adopt: true }))).toBe('StoreError STORE_LIMIT');
+    }
+    expect(contentOf(dir)).toEqual({ ...before, lock: expect.any(Number) });
+  });
+
   it('once taken over is ours, with all that was in it', async () => {
     unpack();
     let texts: string[][] = [];

@@ -1,6 +1,7 @@
 #include "consume_queue.h"
 
 #include <algorithm>
+#include <new>
 
 #include "bytes.h"
 
@@ -27,9 +28,17 @@ constexpr Unit kBlank{0, ConsumeQueue::kBlankSize, 0};
 }  // namespace
 
 ConsumeQueue::ConsumeQueue(std::string topic, int32_t queueId, MappedFileQueue::Options options)
-    : topic_(std::move(topic)), queueId_(queueId), files_(std::move(options)) {}
+    : topic_(std::move(topic)),
+      queueId_(queueId),
+      files_(options),
+      readOnly_(options.access != Access::kWrite) {}
+
+int64_t ConsumeQueue::firstOffset() const {
+  return files_.empty() ? filesEnd_ : static_cast<int64_t>(files_.firstBase() / kUnitSize);
+}
 
 Result<Unit> ConsumeQueue::unitAt(int64_t offset) const {
+  if (isAhead(offset)) return ahead_[static_cast<size_t>(offset - filesEnd_)];
   Result<MappedFileQueue::Pinned> bytes =
       files_.read(static_cast<uint64_t>(offset) * kUnitSize, kUnitSize, buffer_);
   if (!bytes.ok()) return bytes.takeStatus();
@@ -74,13 +83,13 @@ Result<int64_t> ConsumeQueue::searchEnd(int64_t from, int64_t to) const {
 // Sets what the last unit that is not blank says of the log.
 Status ConsumeQueue::noteLast() {
   recordsEnd_ = lastPhysical_ = -1;
-  const int64_t first = static_cast<int64_t>(files_.firstBase() / kUnitSize);
+  const int64_t first = firstOffset();
   for (int64_t offset = end_ - 1; offset >= first; --offset) {
     const Result<Unit> unit = unitAt(offset);
     if (!unit.ok()) return unit.status();
     if (isBlank(*unit)) continue;
     lastPhysical_ = (*unit).physicalOffset;
-    recordsEnd_ = (*unit).physicalOffset + (*unit).size;
+    recordsEnd_ = (*unit).recordEnd();
     break;
   }
   return {};
@@ -96,7 +105,8 @@ std::vector<uint64_t> ConsumeQueue::connectedBases() const {
 
 Status ConsumeQueue::load(bool dense) {
   LMQ_TRY(usable(files_.load()));
-  end_ = synced_ = 0;
+  end_ = synced_ = filesEnd_ = 0;
+  ahead_.clear();
   minFor_ = -1;
   const std::vector<uint64_t> bases = connectedBases();
   if (!bases.empty()) {
@@ -120,6 +130,7 @@ Status ConsumeQueue::load(bool dense) {
   } else {
     files_.doubtDirectory();
   }
+  filesEnd_ = end_;
   return noteLast();
 }
 
@@ -128,32 +139,44 @@ Result<bool> ConsumeQueue::refresh() {
     LMQ_TRY(load(false));
     return true;
   }
-  const int64_t before = end_;
+  int64_t inFiles = filesEnd_;
   for (;;) {
-    const uint64_t position = static_cast<uint64_t>(end_) * kUnitSize;
+    const uint64_t position = static_cast<uint64_t>(inFiles) * kUnitSize;
     if (position >= files_.endOfFiles()) {
       const uint64_t known = files_.endOfFiles();
       LMQ_TRY(usable(files_.reload()));
       if (files_.endOfFiles() == known) break;
-      end_ = std::max(end_, static_cast<int64_t>(files_.firstBase() / kUnitSize));
+      inFiles = std::max(inFiles, static_cast<int64_t>(files_.firstBase() / kUnitSize));
       continue;
     }
-    const int64_t fileEnd = (end_ / unitsPerFile() + 1) * unitsPerFile();
-    const Result<int64_t> end = scan(end_, fileEnd, -1);
+    const int64_t fileEnd = (inFiles / unitsPerFile() + 1) * unitsPerFile();
+    const Result<int64_t> end = scan(inFiles, fileEnd, -1);
     if (!end.ok()) return end.status();
-    if (*end == end_) break;
-    end_ = *end;
-    if (end_ < fileEnd) break;
+    if (*end == inFiles) break;
+    inFiles = *end;
+    if (inFiles < fileEnd) break;
   }
-  if (end_ == before) return false;
+  if (inFiles == filesEnd_) return false;
+  // The files have caught up with some of what was ahead of them, or with all of it.
+  const int64_t caughtUp = std::min(inFiles - filesEnd_, static_cast<int64_t>(ahead_.size()));
+  ahead_.erase(ahead_.begin(), ahead_.begin() + caughtUp);
+  const int64_t before = end_;
+  filesEnd_ = inFiles;
+  end_ = filesEnd_ + static_cast<int64_t>(ahead_.size());
   LMQ_TRY(noteLast());
-  return true;
+  return end_ != before;
 }
 
 Result<int64_t> ConsumeQueue::firstNotBlank(int64_t from, int64_t to) const {
   while (from < to) {
+    if (isAhead(from)) {
+      if (!isBlank(ahead_[static_cast<size_t>(from - filesEnd_)])) return from;
+      ++from;
+      continue;
+    }
+    const int64_t end = ahead_.empty() ? to : std::min(to, filesEnd_);
     const int64_t inFile = (from / unitsPerFile() + 1) * unitsPerFile() - from;
-    const int64_t count = std::min({kScanUnits, inFile, to - from});
+    const int64_t count = std::min({kScanUnits, inFile, end - from});
     Result<MappedFileQueue::Pinned> bytes = files_.read(static_cast<uint64_t>(from) * kUnitSize,
                                                         static_cast<size_t>(count) * kUnitSize, buffer_);
     if (!bytes.ok()) return bytes.takeStatus();
@@ -167,7 +190,7 @@ Result<int64_t> ConsumeQueue::firstNotBlank(int64_t from, int64_t to) const {
 
 Result<int64_t> ConsumeQueue::minOffset(int64_t logMin) {
   if (minFor_ == logMin && min_ < end_) return min_;
-  int64_t from = std::min(static_cast<int64_t>(files_.firstBase() / kUnitSize), end_);
+  int64_t from = std::min(firstOffset(), end_);
   int64_t to = end_;
   min_ = end_;
   while (from < to) {
@@ -209,7 +232,20 @@ Status ConsumeQueue::reserve(int64_t queueOffset) {
   return files_.reserve(static_cast<uint64_t>(end_) * kUnitSize, kUnitSize);
 }
 
+Status ConsumeQueue::putAhead(const Unit& unit, int64_t queueOffset) try {
+  if (end_ == 0 && files_.empty()) filesEnd_ = end_ = queueOffset;
+  ahead_.resize(static_cast<size_t>(queueOffset - filesEnd_), kBlank);  // a gap is blank
+  ahead_.push_back(unit);
+  end_ = queueOffset + 1;
+  lastPhysical_ = unit.physicalOffset;
+  recordsEnd_ = unit.recordEnd();
+  return {};
+} catch (const std::bad_alloc&) {
+  return Status(Code::kNoMemory, "No memory for the units of a queue.").at(files_.directory());
+}
+
 Status ConsumeQueue::put(const Unit& unit, int64_t queueOffset) {
+  if (readOnly_) return putAhead(unit, queueOffset);
   if (queueOffset != end_) {
     LMQ_TRY(reserve(queueOffset));
     // An empty queue may start anywhere: its first file is blank up to there. A gap is blank too.
@@ -229,7 +265,7 @@ Status ConsumeQueue::put(const Unit& unit, int64_t queueOffset) {
   end_ = queueOffset + 1;
   if (!isBlank(unit)) {
     lastPhysical_ = unit.physicalOffset;
-    recordsEnd_ = unit.physicalOffset + unit.size;
+    recordsEnd_ = unit.recordEnd();
   }
   return {};
 }
@@ -238,7 +274,15 @@ Status ConsumeQueue::units(int64_t from, size_t max, PlacedUnit* out, size_t* co
   *count = 0;
   if (from < 0 || from >= end_) return {};
   const int64_t fileEnd = (from / unitsPerFile() + 1) * unitsPerFile();
-  const int64_t n = std::min({static_cast<int64_t>(max), end_ - from, fileEnd - from});
+  const int64_t end = isAhead(from) || ahead_.empty() ? end_ : filesEnd_;
+  const int64_t n = std::min({static_cast<int64_t>(max), end - from, fileEnd - from});
+  if (isAhead(from)) {
+    for (int64_t i = 0; i < n; ++i) {
+      out[i] = {from + i, ahead_[static_cast<size_t>(from - filesEnd_ + i)]};
+    }
+    *count = static_cast<size_t>(n);
+    return {};
+  }
   Result<MappedFileQueue::Pinned> bytes =
       files_.read(static_cast<uint64_t>(from) * kUnitSize, static_cast<size_t>(n) * kUnitSize, buffer_);
   if (!bytes.ok()) return bytes.takeStatus();

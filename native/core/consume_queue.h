@@ -8,6 +8,9 @@
 //   12  8     tags code
 //
 // A blank unit (0, 7FFFFFFF, 0) stands where a queue has no message: before its first, or in a gap.
+//
+// A reader puts units that the files do not have yet behind theirs, in memory: of records that a
+// broker has not dispatched, or of a directory without queues.
 #pragma once
 
 #include <cstdint>
@@ -68,6 +71,9 @@ class ConsumeQueue {
 
  private:
   Status usable(Status loaded) const;
+  int64_t firstOffset() const;
+  bool isAhead(int64_t offset) const { return !ahead_.empty() && offset >= filesEnd_; }
+  Status putAhead(const Unit& unit, int64_t queueOffset);
   Result<Unit> unitAt(int64_t offset) const;
   // First offset in [from, to) whose unit is not valid or, with `logEnd`, at or above it.
   Result<int64_t> scan(int64_t from, int64_t to, int64_t logEnd);
@@ -79,7 +85,10 @@ class ConsumeQueue {
   std::string topic_;
   int32_t queueId_;
   MappedFileQueue files_;
+  bool readOnly_;
   int64_t end_ = 0;
+  int64_t filesEnd_ = 0;       // a reader's: the files have the units below
+  std::vector<Unit> ahead_;    // and this the ones from there on
   int64_t synced_ = 0;
   int64_t recordsEnd_ = -1;
   int64_t lastPhysical_ = -1;

@@ -158,29 +158,45 @@ Status Redispatcher::dispatchLmq(const record::View& view, int64_t tagsCode) {
                 .offset(view.physicalOffset));
       continue;
     }
-    LMQ_TRY(index_.reserve(1, 1, name.size()));
-    uint64_t queue = index_.find(name);
-    if (queue == LmqIndex::kNone) {
-      const Result<uint64_t> made = index_.create(name);
-      if (!made.ok()) return made.status();
-      queue = *made;
-    }
-    const Result<int64_t> last = index_.lastPhysicalOffset(queue);
-    if (!last.ok()) return last.status();
-    if (view.physicalOffset <= *last) continue;  // already there
-    const int64_t next = index_.nextOffset(queue);
-    const bool free = offset >= next && offset <= LmqIndex::kMaxOffset;
-    if (!free) {
-      note_(Status(Code::kCorruptRecord,
-                   "Another record holds this record's offset in " + std::string(name) +
-                       "; it takes the next free one.")
-                .offset(view.physicalOffset)
-                .limit(next));
-    }
-    LMQ_TRY(index_.add(queue, {free ? offset : next,
-                               {view.physicalOffset, static_cast<int32_t>(view.size), tagsCode}}));
+    const Unit unit{view.physicalOffset, static_cast<int32_t>(view.size), tagsCode};
+    LMQ_TRY(index_ != nullptr ? addToIndex(name, offset, unit) : addToDirectory(name, offset, unit));
   }
   return {};
+}
+
+int64_t Redispatcher::placeOf(std::string_view name, int64_t offset, int64_t next, const Unit& unit) {
+  if (offset >= next && offset <= LmqIndex::kMaxOffset) return offset;
+  note_(Status(Code::kCorruptRecord,
+               "Another record holds this record's offset in " + std::string(name) +
+                   "; it takes the next free one.")
+            .offset(unit.physicalOffset)
+            .limit(next));
+  return next;
+}
+
+Status Redispatcher::addToIndex(std::string_view name, int64_t offset, const Unit& unit) {
+  LMQ_TRY(index_->reserve(1, 1, name.size()));
+  uint64_t queue = index_->find(name);
+  if (queue == LmqIndex::kNone) {
+    const Result<uint64_t> made = index_->create(name);
+    if (!made.ok()) return made.status();
+    queue = *made;
+  }
+  const Result<int64_t> last = index_->lastPhysicalOffset(queue);
+  if (!last.ok()) return last.status();
+  if (unit.physicalOffset <= *last) return {};  // already there
+  return index_->add(queue, {placeOf(name, offset, index_->nextOffset(queue), unit), unit});
+}
+
+Status Redispatcher::addToDirectory(std::string_view name, int64_t offset, const Unit& unit) {
+  const uint32_t topic = directories_->topic(name);
+  ConsumeQueue* queue = directories_->find(topic, 0);
+  if (queue == nullptr) queue = directories_->create(topic, 0);
+  if (queue == nullptr) return Status(Code::kNoMemory, "No memory for a queue.");
+  if (unit.physicalOffset <= queue->lastPhysicalOffset()) return {};  // already there
+  const int64_t next = queue->maxOffset();
+  const bool tooFar = next > 0 && offset - next > ConsumeQueue::kMaxGap;
+  return queue->put(unit, placeOf(name, tooFar ? -1 : offset, next, unit));
 }
 
 }  // namespace lmq

@@ -64,9 +64,10 @@ class DispatchPlan {
 class Redispatcher {
  public:
   using Note = std::function<void(Status)>;
-  Redispatcher(ConsumeQueueTable& queues, LmqIndex& index, bool lmq,
+  // Light queues go to `index`; without one, a reader's, to queues of `directories`, in memory.
+  Redispatcher(ConsumeQueueTable& queues, LmqIndex* index, ConsumeQueueTable* directories, bool lmq,
                const std::vector<int64_t>& delayLevels, Note note)
-      : queues_(queues), index_(index), lmq_(lmq), delayLevels_(delayLevels), note_(std::move(note)) {}
+      : queues_(queues), index_(index), directories_(directories), lmq_(lmq), delayLevels_(delayLevels), note_(std::move(note)) {}
 
   // Idempotent. A record that cannot be dispatched (unsafe topic) is noted, never an error; a
   // Status is about files. With `lmqOnly` topic queues are left alone.
@@ -75,9 +76,14 @@ class Redispatcher {
  private:
   Status dispatchMain(const record::View& view, int64_t tagsCode);
   Status dispatchLmq(const record::View& view, int64_t tagsCode);
+  Status addToIndex(std::string_view name, int64_t offset, const Unit& unit);
+  Status addToDirectory(std::string_view name, int64_t offset, const Unit& unit);
+  // Where a unit goes that should have `offset`; noted if another has that already.
+  int64_t placeOf(std::string_view name, int64_t offset, int64_t next, const Unit& unit);
 
   ConsumeQueueTable& queues_;
-  LmqIndex& index_;
+  LmqIndex* index_;
+  ConsumeQueueTable* directories_;
   bool lmq_;
   const std::vector<int64_t>& delayLevels_;
   Note note_;

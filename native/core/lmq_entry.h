@@ -33,6 +33,11 @@ struct Unit {
   int64_t physicalOffset = 0;
   int32_t size = 0;
   int64_t tagsCode = 0;
+
+  // The record's; numbers that no log can have make no overflow.
+  int64_t recordEnd() const {
+    return physicalOffset > INT64_MAX - INT32_MAX ? INT64_MAX : physicalOffset + size;
+  }
 };
 
 // A unit and the offset it has in its queue.
@@ -54,7 +59,7 @@ struct LmqEntry {
   uint64_t skip = 0;      // number + 1
   PlacedUnit placed;
 
-  int64_t recordEnd() const { return placed.unit.physicalOffset + placed.unit.size; }
+  int64_t recordEnd() const { return placed.unit.recordEnd(); }
 
   void encode(uint8_t* out, uint32_t* checksum) const;  // bytes 4..47; the checksum goes in last
   bool decode(const uint8_t* in);                       // false: zero or damaged

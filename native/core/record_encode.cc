@@ -138,7 +138,7 @@ void putHost(uint8_t* at, const Host& host) {
 }
 
 // What stands before the body, but for the first word and the body CRC.
-void putHead(uint8_t* out, const Message& message, const Measure& measure, const Stamp& stamp,
+[[gnu::always_inline]] inline void putHead(uint8_t* out, const Message& message, const Measure& measure, const Stamp& stamp,
              const Layout& layout) {
   int32_t sysFlag = message.sysFlag & ~(sys_flag::kBornHostIpv6 | sys_flag::kStoreHostIpv6);
   if (message.bornHost.isIpv6()) sysFlag |= sys_flag::kBornHostIpv6;
@@ -160,7 +160,7 @@ void putHead(uint8_t* out, const Message& message, const Measure& measure, const
 
 // The record as it will be when the caller has stored the first word, except for the CRC property.
 // Returns the end.
-uint8_t* putRecord(uint8_t* out, const Message& message, const DispatchPart& dispatch,
+[[gnu::always_inline]] inline uint8_t* putRecord(uint8_t* out, const Message& message, const DispatchPart& dispatch,
                    const Measure& measure, const Stamp& stamp, const Layout& layout) {
   putHead(out, message, measure, stamp, layout);
   uint8_t* const body = out + layout.bodyAt;

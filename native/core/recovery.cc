@@ -136,7 +136,9 @@ Status planRecovery(StoreParts& parts, RecoveryPlan* plan) {
   if (log.bases().empty()) {
     const Result<bool> units = hasUnits(parts);
     if (!units.ok()) return units.status();
-    const bool hadLog = *units || parts.checkpoint.logEnd > 0 || parts.checkpoint.logSynced > 0;
+    // Units alone mean nothing where our checkpoint knows that no record was on the device yet.
+    const bool known = !parts.isForeign() && parts.checkpoint.sequence > 0;
+    const bool hadLog = (*units && !known) || parts.checkpoint.logEnd > 0 || parts.checkpoint.logSynced > 0;
     plan->fresh = parts.isForeign() && !hadLog;
     if (hadLog && !parts.options.repair && !parts.options.readOnly) {
       return Status(Code::kLogMissing, "There are queues but no commit log.").at(parts.dir.commitLog());

@@ -138,7 +138,10 @@ Status redispatch(StoreParts& parts, int64_t from, int64_t mainFrom, int64_t to,
   check.bodyCrc = check.propertyCrc = false;  // the scan before has checked what is new
   CommitLogScan log(parts.dir.commitLog(), static_cast<uint64_t>(parts.log->fileSize()),
                     parts.log->files().bases(), check);
-  Redispatcher dispatcher(*parts.queues, *parts.lmq, parts.options.lmq, parts.options.delayLevels,
+  // A reader cannot add to the writer's index; what it lacks comes with the writer's next entries.
+  const bool lmq = parts.options.lmq && (!parts.options.readOnly || parts.lmqInMemory || !parts.lmq);
+  Redispatcher dispatcher(*parts.queues, parts.lmq.get(), parts.lmqDirectories.get(), lmq,
+                          parts.options.delayLevels,
                           [&](Status note) { report->note(std::move(note)); });
   log.seek(from);
   while (log.position() < to) {
@@ -242,6 +245,7 @@ Status applyToReader(StoreParts& parts, const RecoveryPlan& plan, RecoveryReport
     LMQ_TRY(parts.queues->load(false, false));
     LMQ_TRY(restoreLmqOfReader(parts, report));
   }
+  LMQ_TRY(catchUp(parts, end, report));
   describe(parts, plan, report);
   return {};
 }

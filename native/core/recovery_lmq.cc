@@ -153,6 +153,7 @@ Status applyFacts(StoreParts& parts) {
     if (fact.kind != LmqState::kNextOffset) continue;
     uint64_t queue = parts.lmq->find(fact.name);
     if (queue == LmqIndex::kNone) {
+      if (parts.options.readOnly && !parts.lmqInMemory) continue;  // the writer will
       LMQ_TRY(parts.lmq->reserve(0, 1, fact.name.size()));
       Result<uint64_t> made = parts.lmq->create(fact.name);
       if (!made.ok()) return made.takeStatus();

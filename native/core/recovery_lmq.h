@@ -15,6 +15,8 @@ Status rebuildLmq(StoreParts& parts, const RecoveryPlan& plan, bool adopting, in
 Status restoreLmqOfReader(StoreParts& parts, RecoveryReport* report);
 // What the log cannot give back, from the state file; after everything else.
 Status applyFacts(StoreParts& parts);
+// A reader: dispatches, in memory, what its queues do not have yet.
+Status catchUp(StoreParts& parts, int64_t lmqFrom, RecoveryReport* report);
 // Dispatches records of [from, to) again; topic queues only from mainFrom on.
 Status redispatch(StoreParts& parts, int64_t from, int64_t mainFrom, int64_t to,
                   RecoveryReport* report);

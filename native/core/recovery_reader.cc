@@ -1,5 +1,8 @@
 // A reader beside a running writer or broker: takes in what came since, writes nothing.
+#include <algorithm>
+
 #include "recovery_lmq.h"
+#include "recovery_start.h"
 
 namespace lmq {
 
@@ -8,6 +11,12 @@ namespace {
 constexpr int kQuiet = 100;
 
 }  // namespace
+
+Status catchUp(StoreParts& parts, int64_t lmqFrom, RecoveryReport* report) {
+  const int64_t mainFrom = std::max(queuesEnd(parts), parts.log->minPosition());
+  const int64_t from = parts.lmqInMemory ? std::min(lmqFrom, mainFrom) : mainFrom;
+  return redispatch(parts, from, mainFrom, parts.log->endPosition(), report);
+}
 
 Result<bool> refreshReader(StoreParts& parts) {
   MappedFileQueue& files = parts.log->files();
@@ -39,12 +48,10 @@ Result<bool> refreshReader(StoreParts& parts) {
     light = parts.lmqDirectories->refresh(true);
   } else if (!parts.lmqInMemory) {
     light = parts.lmq->refresh();
-  } else if (end > before) {
-    RecoveryReport ignored;
-    LMQ_TRY(redispatch(parts, before, end, end, &ignored));
-    light = true;
   }
   if (!light.ok()) return light;
+  RecoveryReport ignored;
+  LMQ_TRY(catchUp(parts, before, &ignored));
   if (*queues || *light) parts.quietRefreshes = 0;
   return end > before || *queues || *light;
 }

@@ -4,9 +4,6 @@
 
 namespace lmq {
 
-namespace {
-
-// The end of the last record that any queue holds; -1 if none does.
 int64_t queuesEnd(const StoreParts& parts) {
   int64_t end = -1;
   for (const auto* table : {parts.queues.get(), parts.lmqDirectories.get()}) {
@@ -14,6 +11,8 @@ int64_t queuesEnd(const StoreParts& parts) {
   }
   return end;
 }
+
+namespace {
 
 // `position`, or the end of the file before where its own file is missing, so that the scan stops
 // there instead of taking the log to end at `position`.

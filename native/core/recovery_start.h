@@ -10,4 +10,7 @@ namespace lmq {
 // already hold (spec 8.3), else the newest file that its checkpoint covers (spec 8.4).
 Status decideStart(StoreParts& parts, CommitLogScan& log, RecoveryPlan* plan);
 
+// The end of the last record that any queue holds; -1 if none does.
+int64_t queuesEnd(const StoreParts& parts);
+
 }  // namespace lmq

@@ -7,6 +7,7 @@ namespace lmq {
 namespace {
 
 constexpr uint64_t kQueueReserveStep = 64 * 1024;
+constexpr uint64_t kMaxPosition = uint64_t{1} << 53;  // a double holds positions up to here exactly
 
 // The length of the files of a commit log; 0 if there is none with a byte.
 Result<uint64_t> findLogFileSize(const std::string& directory) {
@@ -120,6 +121,9 @@ Status StoreParts::prepare() {
   if (!loaded.ok()) {
     if (!options.readOnly || loaded.code() != Code::kFileSize) return loaded;
     oddFiles.push_back(std::move(loaded));
+  }
+  if (log->files().endOfFiles() > kMaxPosition) {
+    return Status(Code::kLimit, "The commit log passes 2^53 bytes.").at(dir.commitLog());
   }
   queues = std::make_unique<ConsumeQueueTable>(queueOptions());
   MappedFileQueue::Options readOnly = queueOptions();

@@ -153,7 +153,7 @@ Status Store::scanUnits(const ReadRequest& request, Scan& scan, Page* page) {
 Status Store::take(const ReadRequest& request, const PlacedUnit& placed, Scan& scan, Page* page) {
   const StoreOptions& options = parts_->options;
   const Unit& unit = placed.unit;
-  const int64_t recordEnd = unit.physicalOffset + unit.size;
+  const int64_t recordEnd = unit.recordEnd();
   const bool blank = unit.size == ConsumeQueue::kBlankSize;
   if (!blank && recordEnd > scan.end && recordEnd > logEnd() && parts_->options.readOnly) {
     scan.stop = true;  // a live tail: its record is not whole yet
@@ -164,7 +164,7 @@ Status Store::take(const ReadRequest& request, const PlacedUnit& placed, Scan& s
     return {};
   }
   const size_t size = static_cast<size_t>(std::max(unit.size, 0));
-  if (!page->rows.empty()) {
+  if (!page->rows.empty() && unit.physicalOffset >= 0) {
     const bool hot = logEnd() - unit.physicalOffset <=
                      static_cast<int64_t>(physicalMemory_ / 100) * options.hotMemoryPercent;
     const size_t count = page->rows.size();
@@ -188,7 +188,9 @@ Status Store::take(const ReadRequest& request, const PlacedUnit& placed, Scan& s
   const auto removing = [&](bool damaged) {
     if (damaged) page->damaged.push_back({placed.queueOffset, unit.physicalOffset});
     const int64_t fileSize = parts_->log->fileSize();
-    if (!damaged) scan.skipBelow = unit.physicalOffset - unit.physicalOffset % fileSize + fileSize;
+    if (!damaged && recordEnd < INT64_MAX) {
+      scan.skipBelow = unit.physicalOffset - unit.physicalOffset % fileSize + fileSize;
+    }
     return pass(ReadStatus::kMessageWasRemoving);
   };
   const int64_t readable = parts_->log->readableBehind(unit.physicalOffset);

@@ -183,6 +183,132 @@ TEST_P(Crc32Test, CombiningOverAnyLengthAgreesWithZlib) {
   }
 }
 
+TEST_P(Crc32Test, JoiningAddsPartsInAnyOrder) {
+  const std::vector<uint8_t> bytes = randomBytes(70000);
+  std::mt19937 random(3);
+  for (int round = 0; round < 500; round++) {
+    const size_t size = random() % (1U << random() % 17) + 12;
+    const size_t a = random() % (size - 8);
+    const size_t b = a + random() % (size - a + 1);
+    const uint8_t* data = bytes.data();
+    const uint32_t whole = zlibCrc(0, data, size);
+    const CrcPart first{zlibCrc(0, data, a), size - a};
+    const CrcPart second{zlibCrc(0, data + a, b - a), size - b};
+    const CrcPart third{zlibCrc(0, data + b, size - b), 0};
+    ASSERT_EQ(crc32Join({first, second, third}), whole) << a << " " << b << " " << size;
+    ASSERT_EQ(crc32Join({third, first, second}), whole) << a << " " << b << " " << size;
+
+    // Four bytes that were zeros when the CRC was computed.
+    std::vector<uint8_t> gap(data, data + size);
+    std::fill_n(gap.begin() + static_cast<std::ptrdiff_t>(a), 4, uint8_t{0});
+    const uint32_t word = data[a] | uint32_t{data[a + 1]} << 8 | uint32_t{data[a + 2]} << 16 |
+                          uint32_t{data[a + 3]} << 24;
+    ASSERT_EQ(crc32Join({{zlibCrc(0, gap.data(), size), 0}, {word, size - a}}), whole) << a;
+  }
+  EXPECT_EQ(crc32Join({}), 0U);
+}
+
+class Crc32CopyTest : public Crc32Test {
+ protected:
+  // Copies with a few bytes before and behind that must stay.
+  static void expectCopied(uint8_t* to, const uint8_t* from, size_t size, size_t margin = 64) {
+    std::fill(to - margin, to + size + margin, uint8_t{0xA5});
+    const auto before = static_cast<uint32_t>(size * 0x9E3779B9);
+    ASSERT_EQ(crc32Copy(before, to, from, size), zlibCrc(before, from, size)) << size;
+    ASSERT_TRUE(std::equal(from, from + size, to)) << size;
+    const auto untouched = [](uint8_t byte) { return byte == 0xA5; };
+    ASSERT_TRUE(std::all_of(to - margin, to, untouched)) << size;
+    ASSERT_TRUE(std::all_of(to + size, to + size + margin, untouched)) << size;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Kernels, Crc32CopyTest, testing::ValuesIn(kAllKernels),
+                         [](const auto& info) { return std::string(crc32KernelName(info.param)); });
+
+TEST_P(Crc32CopyTest, NoDataIsCopiedFromNowhere) {
+  EXPECT_EQ(crc32Copy(0, nullptr, nullptr, 0), 0U);
+  EXPECT_EQ(crc32Copy(0x12345678, nullptr, nullptr, 0), 0x12345678U);
+}
+
+TEST_P(Crc32CopyTest, EveryLengthIsCopiedAtEveryAlignment) {
+  constexpr size_t kLongest = 4096;
+  constexpr size_t kAlignments = 64;
+  const std::vector<uint8_t> from = randomBytes(kLongest + kAlignments);
+  std::vector<uint8_t> to(kLongest + 4 * kAlignments);
+  for (size_t size = 0; size <= kLongest; size++) {
+    // Short ones at every pair of alignments, long ones at a sample.
+    const size_t step = size < 200 ? 1 : 19;
+    for (size_t a = size % step; a < kAlignments; a += step) {
+      for (size_t b = size / step % step; b < kAlignments; b += step) {
+        expectCopied(to.data() + kAlignments + a, from.data() + b, size);
+      }
+    }
+    ASSERT_FALSE(HasFatalFailure()) << size;
+  }
+}
+
+TEST_P(Crc32CopyTest, NothingOutsideIsTouchedByCopying) {
+  GuardedPages source(1);
+  GuardedPages target(1);
+  const auto size = static_cast<size_t>(source.end() - source.begin());
+  const std::vector<uint8_t> bytes = randomBytes(size);
+  std::copy(bytes.begin(), bytes.end(), source.begin());
+  for (size_t length = 0; length <= size; length++) {
+    for (uint8_t* to : {target.begin(), target.end() - length}) {
+      expectCopied(to, source.begin(), length, 0);
+      expectCopied(to, source.end() - length, length, 0);
+    }
+    ASSERT_FALSE(HasFatalFailure()) << length;
+  }
+}
+
+TEST_P(Crc32CopyTest, CopiesNearAPageBoundaryAreRight) {
+  GuardedPages pages(4);
+  const std::vector<uint8_t> bytes = randomBytes(1000);
+  uint8_t* boundary = pages.begin() + sysconf(_SC_PAGESIZE);
+  for (uint8_t* to = boundary - 70; to < boundary + 70; to++) {
+    for (size_t size = 0; size < 200; size++) expectCopied(to, bytes.data() + 1, size);
+    ASSERT_FALSE(HasFatalFailure()) << to - boundary;
+  }
+}
+
+TEST_P(Crc32CopyTest, PartsCopiedInAChainGiveTheCrcOfTheWhole) {
+  const std::vector<uint8_t> from = randomBytes(5000);
+  std::vector<uint8_t> to(5000);
+  std::mt19937 random(4);
+  for (int round = 0; round < 500; round++) {
+    const size_t longest = 1U << random() % 13;
+    uint32_t crc = 0;
+    for (size_t done = 0; done < from.size();) {
+      const size_t part = std::min<size_t>(random() % (longest + 1), from.size() - done);
+      crc = crc32Copy(crc, to.data() + done, from.data() + done, part);
+      done += part;
+    }
+    ASSERT_EQ(crc, zlibCrc(0, from.data(), from.size())) << longest;
+    ASSERT_EQ(from, to);
+  }
+}
+
+#if !defined(__SANITIZE_THREAD__)  // the race is the point
+TEST_P(Crc32CopyTest, DataThatChangesMeanwhileGivesTheCrcOfTheCopy) {
+  std::vector<uint8_t> from = randomBytes(2100);
+  std::vector<uint8_t> to(from.size());
+  std::atomic<bool> done{false};
+  std::thread writer([&] {
+    volatile uint8_t* bytes = from.data();
+    for (size_t i = 0; !done; i = (i + 7) % from.size()) bytes[i] = bytes[i] + 1;
+  });
+  bool same = true;
+  for (size_t i = 0; i < 40000; i++) {
+    const size_t size = i % from.size();
+    same &= crc32Copy(0, to.data(), from.data(), size) == zlibCrc(0, to.data(), size);
+  }
+  done = true;
+  writer.join();
+  EXPECT_TRUE(same);
+}
+#endif
+
 TEST_P(Crc32Test, AnExplicitKernelNeedsNoForcing) {
   const std::vector<uint8_t> bytes = randomBytes(1255);
   forceCrc32Kernel(CrcKernel::kTable);

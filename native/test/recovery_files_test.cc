@@ -178,6 +178,16 @@ TEST_F(RecoveryFilesTest, AMissingLogWhileQueuesExistIsRefused) {
   EXPECT_EQ(refusal(), "STORE_LOG_MISSING");  // the checkpoint knows better
 }
 
+TEST_F(RecoveryFilesTest, ALogOfWhichNothingWasSyncedYetIsNotMissed) {
+  writeTo(900);  // a power cut then leaves the queue without the log
+  remove("commitlog");
+  std::unique_ptr<Store> store = open();
+  EXPECT_EQ(messages(*store), Texts{});
+  EXPECT_EQ(put(*store, {"x"}).queueOffset, 0);
+  reopen(&store);
+  EXPECT_EQ(messages(*store), Texts{"0:x"});
+}
+
 TEST_F(RecoveryFilesTest, ARepairOfAMissingLogStartsEmptyAndSyncsWhatComes) {
   {
     std::unique_ptr<Store> store = open();

@@ -90,13 +90,13 @@ class PowerCutTest : public StoreTest, public testing::WithParamInterface<int> {
   int64_t next_ = 0;
 };
 
-INSTANTIATE_TEST_SUITE_P(, PowerCutTest, testing::Range(0, 24));
+INSTANTIATE_TEST_SUITE_P(, PowerCutTest, testing::Range(0, 12));
 
 TEST_P(PowerCutTest, WhatWasSyncedIsThereAndTheRestIsAPrefix) {
   options_.path = memory_ / "store";
   std::filesystem::create_directories(root());
   power_.begin(root());
-  for (int round = 0; round < 12; ++round) {
+  for (int round = 0; round < 8; ++round) {
     SCOPED_TRACE(round);
     std::unique_ptr<Store> store = open();
     expectLeft(*store);

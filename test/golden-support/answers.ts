@@ -124,15 +124,18 @@ function shortened(value: string): unknown {
 export function queueOf(open: OpenStore, topic: string, queueId: number): FoundQueue {
   const { minOffset, maxOffset } = open.store.queue(topic, queueId);
   const light = topic.startsWith(LMQ_PREFIX);
-  const units = light ? lightUnits(open, topic, queueId) : open.fileUnits(topic, queueId);
+  const units = light ? [] : open.fileUnits(topic, queueId);
+  // A reader has units that lie in no file.
+  const next = (units.at(-1)?.queueOffset ?? minOffset - 1) + 1;
+  units.push(...unitsFrom(open, topic, queueId, next));
   return queueWith(topic, queueId, minOffset, maxOffset, units);
 }
 
 /** By reads: a unit's tags code is told by what it selects. */
-function lightUnits(open: OpenStore, name: string, queueId: number): Unit[] {
+function unitsFrom(open: OpenStore, name: string, queueId: number, from: number): Unit[] {
   const queue = open.store.queue(name, queueId);
   const units: Unit[] = [];
-  for (let at = queue.minOffset; at < queue.maxOffset; ) {
+  for (let at = from; at < queue.maxOffset; ) {
     const { messages, nextOffset } = queue.read(at, { maxMessages: 1 });
     for (const { offset: queueOffset, physicalOffset, size, tags } of messages) {
       const selects = (wanted: string) =>

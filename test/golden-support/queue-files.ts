@@ -28,27 +28,49 @@ export function unitsInFiles(dir: string, topic: string, queueId: number): Unit[
   return units;
 }
 
-/** What a reader sees of it: not what has expired, and of light queues what can be read already. */
-export function queueInFiles(
-  dir: string,
-  topic: string,
-  queueId: number,
-  logMin: number,
-  logEnd: number,
-): FoundQueue {
-  const isLight = topic.startsWith('%LMQ%');
-  // A light queue has no other queues than 0: another one comes of offsets that were made up (Q21).
-  const units = isLight && queueId !== 0 ? [] : unitsInFiles(dir, topic, queueId);
-  const shown = units.filter((unit) => unit.size !== BLANK && unit.physicalOffset >= logMin);
-  const max = (units.at(-1)?.queueOffset ?? -1) + 1;
-  const whole = shown.filter((unit) => unit.physicalOffset + unit.size <= logEnd);
-  return queueWith(topic, queueId, shown[0]?.queueOffset ?? max, max, isLight ? whole : shown);
+/** One past the last record that any queue has. */
+function endOfUnits(dir: string): number {
+  const root = path.join(dir, 'consumequeue');
+  const queues = existsSync(root) ? readdirSync(root, { recursive: true, encoding: 'utf8' }) : [];
+  const ends = queues
+    .filter((queue) => /^[^/]+\/\d+$/.test(queue))
+    .map((queue) => unitsInFiles(dir, path.dirname(queue), Number(path.basename(queue))).at(-1))
+    .map((last) => (last ? last.physicalOffset + last.size : 0));
+  return Math.max(0, ...ends);
 }
 
-/** The light queues that have files. */
+/**
+ * What a reader sees of a queue which, once adopted, is `adopted`: what lies in its files, and the
+ * records that no queue has yet. Not what has expired, and of light queues what can be read already.
+ */
+export function shownQueue(
+  dir: string,
+  adopted: FoundQueue,
+  { min, max }: { min: number; max: number },
+): FoundQueue {
+  const { topic, queueId } = adopted;
+  const isLight = topic.startsWith('%LMQ%');
+  // A light queue has no other queues than 0: another one comes of offsets that were made up (Q21).
+  if (isLight && queueId !== 0) return queueWith(topic, queueId, 0, 0, []);
+  const end = endOfUnits(dir);
+  const units = [
+    ...unitsInFiles(dir, topic, queueId),
+    ...adopted.units.filter((unit) => unit.physicalOffset >= end),
+  ];
+  const left = units.filter((unit) => unit.size !== BLANK && unit.physicalOffset >= min);
+  const whole = left.filter((unit) => unit.physicalOffset + unit.size <= max);
+  const maxOffset = (units.at(-1)?.queueOffset ?? -1) + 1;
+  const minOffset = left[0]?.queueOffset ?? maxOffset;
+  return queueWith(topic, queueId, minOffset, maxOffset, isLight ? whole : left);
+}
+
+/** The light queues that have files, where every record of the log is there. */
 export function lightQueuesIn(dir: string): FoundQueue[] {
   const names = readdirSync(path.join(dir, 'consumequeue'));
   return names
     .filter((name) => name.startsWith('%LMQ%'))
-    .map((name) => queueInFiles(dir, name, 0, 0, Number.POSITIVE_INFINITY));
+    .map((name) => {
+      const units = unitsInFiles(dir, name, 0);
+      return queueWith(name, 0, 0, units.length, units);
+    });
 }

@@ -1,7 +1,15 @@
 // The folders of test/golden: what is in them, unpacked for one test.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  statSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -33,9 +41,19 @@ export function unpack(store: string, archive = 'store.tar.gz'): string {
   return store === BROKER ? dir : path.join(dir, 'store');
 }
 
-/** A directory that is gone after the running test: before the system begins to write it to disk. */
+const ROOM = 1 << 30;
+
+/** In memory where there is room: hundreds of stores are opened, and each of them syncs its files. */
+function workRoot(): string {
+  const memory = '/dev/shm';
+  if (!existsSync(memory)) return tmpdir();
+  const { bavail, bsize } = statfsSync(memory);
+  return bavail * bsize > ROOM ? memory : tmpdir();
+}
+
+/** A directory that is gone after the running test. */
 export function workDirectory(store: string): string {
-  const dir = mkdtempSync(path.join(tmpdir(), `lmq-golden-${store}-`));
+  const dir = mkdtempSync(path.join(workRoot(), `lmq-golden-${store}-`));
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
   return dir;
 }
