@@ -30,7 +30,8 @@ Napi::Value messageId(const Napi::CallbackInfo& info) {
   const Napi::Uint8Array address = info[0].As<Napi::Uint8Array>();
   Host host;
   host.addressSize = address.ByteLength() == 16 ? 16 : 4;
-  std::memcpy(host.address, address.Data(), std::min<size_t>(address.ByteLength(), host.addressSize));
+  std::memcpy(host.address, address.Data(),
+              std::min<size_t>(address.ByteLength(), host.addressSize));
   host.port = static_cast<uint32_t>(info[1].As<Napi::Number>().Int64Value());
   char text[56];
   const size_t size = record::formatMessageId(host, info[2].As<Napi::Number>().Int64Value(), text);
@@ -60,6 +61,8 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
 
 }  // namespace lmq
 
-static Napi::Object initAddon(Napi::Env env, Napi::Object exports) { return lmq::init(env, exports); }
+static Napi::Object initAddon(Napi::Env env, Napi::Object exports) {
+  return lmq::init(env, exports);
+}
 
 NODE_API_MODULE(lmq_store, initAddon)

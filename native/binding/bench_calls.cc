@@ -16,7 +16,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 double nanosSince(Clock::time_point start, int64_t count) {
-  return std::chrono::duration<double, std::nano>(Clock::now() - start).count() / static_cast<double>(count);
+  return std::chrono::duration<double, std::nano>(Clock::now() - start).count() /
+         static_cast<double>(count);
 }
 
 // benchAppend(store, topic, queueId, body, properties, plan, count): ns per append of the core.
@@ -50,7 +51,8 @@ Napi::Value benchCopy(const Napi::CallbackInfo& info) {
   const size_t ring = static_cast<size_t>(info[1].As<Napi::Number>().Int64Value());
   const int64_t count = info[2].As<Napi::Number>().Int64Value();
   if (bytes == 0 || ring < bytes || count < 1) {
-    throw Napi::RangeError::New(info.Env(), "benchCopy needs bytes, a ring that holds them, and a count");
+    throw Napi::RangeError::New(info.Env(),
+                                "benchCopy needs bytes, a ring that holds them, and a count");
   }
   const std::vector<uint8_t> source(bytes, 0x5a);
   std::vector<uint8_t> target(ring, 0);
@@ -69,7 +71,8 @@ Napi::Value benchCopy(const Napi::CallbackInfo& info) {
 // else -1.
 Napi::Value allocations(const Napi::CallbackInfo& info) {
   using Counter = uint64_t (*)();
-  static const auto counter = reinterpret_cast<Counter>(dlsym(RTLD_DEFAULT, "lmq_bench_allocations"));
+  static const auto counter =
+      reinterpret_cast<Counter>(dlsym(RTLD_DEFAULT, "lmq_bench_allocations"));
   return Napi::Number::New(info.Env(), counter == nullptr ? -1.0 : static_cast<double>(counter()));
 }
 

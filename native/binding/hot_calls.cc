@@ -79,7 +79,8 @@ Host hostOf(napi_env env, napi_value address, napi_value port) {
   return host;
 }
 
-void finish(StoreHandle& handle, uint32_t topic, Message& message, int64_t propertyCount, int64_t plan) {
+void finish(StoreHandle& handle, uint32_t topic, Message& message, int64_t propertyCount,
+            int64_t plan) {
   double* results = handle.results;
   if (!handle.store) {
     results[out::kStatus] = handle.fail(Status(Code::kClosed, "The store is closed."));
@@ -127,10 +128,10 @@ napi_value plan(napi_env env, napi_callback_info info) {
   const std::string_view names = textOf(env, argv[1], handle.head);
   bool writeNames = false;
   napi_get_value_bool(env, argv[3], &writeNames);
-  Status status = handle.store
-                      ? handle.store->setPlan(static_cast<size_t>(integerOf(env, argv[0])), names,
-                                              static_cast<size_t>(integerOf(env, argv[2])), writeNames)
-                      : Status(Code::kClosed, "The store is closed.");
+  Status status =
+      handle.store ? handle.store->setPlan(static_cast<size_t>(integerOf(env, argv[0])), names,
+                                           static_cast<size_t>(integerOf(env, argv[2])), writeNames)
+                   : Status(Code::kClosed, "The store is closed.");
   handle.results[out::kStatus] = status.ok() ? 0 : handle.fail(std::move(status));
   return nullptr;
 }
@@ -248,8 +249,7 @@ void answer(StoreHandle& handle, const Target& target) {
   results[out::kNextOffset] = static_cast<double>(page.nextOffset);
   results[out::kMinOffset] = static_cast<double>(page.bounds.min);
   results[out::kMaxOffset] = static_cast<double>(page.bounds.max);
-  const size_t damaged =
-      std::min(page.damaged.size(), (out::kCapacity - out::kDamagedList) / 2);
+  const size_t damaged = std::min(page.damaged.size(), (out::kCapacity - out::kDamagedList) / 2);
   results[out::kDamaged] = static_cast<double>(damaged);
   for (size_t i = 0; i < damaged; ++i) {
     results[out::kDamagedList + 2 * i] = static_cast<double>(page.damaged[i].offset);
@@ -273,7 +273,8 @@ napi_value read(napi_env env, napi_callback_info info) {
   napi_get_value_bool(env, argv[0], &request.queue.lmq);
   request.queue.number = static_cast<uint64_t>(integerOf(env, argv[1]));
   request.from = integerOf(env, argv[2]);
-  request.maxMessages = std::min(static_cast<size_t>(std::max<int64_t>(0, integerOf(env, argv[3]))), target.rows);
+  request.maxMessages =
+      std::min(static_cast<size_t>(std::max<int64_t>(0, integerOf(env, argv[3]))), target.rows);
   request.maxBytes = static_cast<size_t>(std::max(0.0, std::min(doubleOf(env, argv[4]), 4e9)));
   request.tags = textOf(env, argv[5], handle.head);
   napi_get_value_bool(env, argv[6], &request.verify);
@@ -281,7 +282,8 @@ napi_value read(napi_env env, napi_callback_info info) {
   request.page = target.page;
   request.pageSize = target.pageSize;
   if (target.rows == 0) {
-    handle.results[out::kStatus] = handle.fail(Status(Code::kInternal, "The field table is empty."));
+    handle.results[out::kStatus] =
+        handle.fail(Status(Code::kInternal, "The field table is empty."));
     return nullptr;
   }
   Status status = handle.store->read(request, &handle.page);
@@ -308,7 +310,8 @@ napi_value readAt(napi_env env, napi_callback_info info) {
   } else if (target.rows == 0) {
     status = Status(Code::kInternal, "The field table is empty.");
   } else {
-    status = handle.store->readAt(integerOf(env, argv[0]), verify, target.page, target.pageSize, &handle.page);
+    status = handle.store->readAt(integerOf(env, argv[0]), verify, target.page, target.pageSize,
+                                  &handle.page);
   }
   if (!status.ok()) {
     handle.results[out::kStatus] = handle.fail(std::move(status));
@@ -364,7 +367,9 @@ void addHotCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<Store
     // A function may outlive the object it was taken from.
     napi_add_finalizer(
         env, function, new std::shared_ptr<StoreHandle>(handle),
-        [](napi_env, void* data, void*) { delete static_cast<std::shared_ptr<StoreHandle>*>(data); },
+        [](napi_env, void* data, void*) {
+          delete static_cast<std::shared_ptr<StoreHandle>*>(data);
+        },
         nullptr, nullptr);
     object.Set(name, Napi::Value(env, function));
   };

@@ -50,7 +50,9 @@ T valueOr(Napi::Env env, Result<T> result) {
 
 Napi::Value inspectDirectory(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
-  const auto number = [&](int64_t value) { return Napi::Number::New(env, static_cast<double>(value)); };
+  const auto number = [&](int64_t value) {
+    return Napi::Number::New(env, static_cast<double>(value));
+  };
   const StoreDir dir(info[0].As<Napi::String>().Utf8Value());
   if (const FileInfo root = valueOr(env, inspect(dir.root())); !root.exists || !root.isDirectory) {
     throw toError(env, Status(Code::kNotFound, "There is no such directory.").at(dir.root()));
@@ -74,15 +76,15 @@ Napi::Value inspectDirectory(const Napi::CallbackInfo& info) {
     to["mappedFileSizeConsumeQueue"] = number(from.mappedFileSizeConsumeQueue);
     to["adoptedAt"] = number(from.adoptedAt);
   });
-  report["checkpoint"] = describe(
-      env, dir.readBrokerCheckpoint(), [&](const BrokerCheckpoint& from, Napi::Object& to) {
-        to["physicMsgTimestamp"] = number(from.physicMsgTimestamp);
-        to["logicsMsgTimestamp"] = number(from.logicsMsgTimestamp);
-        to["indexMsgTimestamp"] = number(from.indexMsgTimestamp);
-        to["masterFlushedOffset"] = number(from.masterFlushedOffset);
-        to["confirmPhyOffset"] = number(from.confirmPhyOffset);
-        to["logicsPhysicalOffset"] = number(from.logicsPhysicalOffset);
-      });
+  report["checkpoint"] = describe(env, dir.readBrokerCheckpoint(),
+                                  [&](const BrokerCheckpoint& from, Napi::Object& to) {
+                                    to["physicMsgTimestamp"] = number(from.physicMsgTimestamp);
+                                    to["logicsMsgTimestamp"] = number(from.logicsMsgTimestamp);
+                                    to["indexMsgTimestamp"] = number(from.indexMsgTimestamp);
+                                    to["masterFlushedOffset"] = number(from.masterFlushedOffset);
+                                    to["confirmPhyOffset"] = number(from.confirmPhyOffset);
+                                    to["logicsPhysicalOffset"] = number(from.logicsPhysicalOffset);
+                                  });
   report["ownCheckpoint"] =
       describe(env, dir.readOwnCheckpoint(), [&](const OwnCheckpoint& from, Napi::Object& to) {
         to["logSynced"] = number(from.logSynced);

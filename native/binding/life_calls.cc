@@ -49,7 +49,9 @@ Napi::Value undefined(Napi::Env env) { return env.Undefined(); }
 Status closedStatus() { return Status(Code::kClosed, "The store is closed."); }
 
 Napi::Object progressOf(Napi::Env env, const StoreVerify::Progress& from) {
-  const auto number = [&](int64_t value) { return Napi::Number::New(env, static_cast<double>(value)); };
+  const auto number = [&](int64_t value) {
+    return Napi::Number::New(env, static_cast<double>(value));
+  };
   Napi::Object progress = Napi::Object::New(env);
   progress["done"] = Napi::Boolean::New(env, from.done);
   progress["position"] = number(from.position);
@@ -85,13 +87,18 @@ Napi::Value openStore(const Napi::CallbackInfo& info) {
         handle->store = store.take();
         return {};
       },
-      [handle](Napi::Env answerEnv) -> Napi::Value { return StoreHandle::makeObject(answerEnv, handle); });
+      [handle](Napi::Env answerEnv) -> Napi::Value {
+        return StoreHandle::makeObject(answerEnv, handle);
+      });
 }
 
 void addLifeCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<StoreHandle>& handle) {
   const auto add = [&](const char* name, auto call) {
     object[name] = Napi::Function::New(
-        env, [handle, call](const Napi::CallbackInfo& info) -> Napi::Value { return call(info, handle); },
+        env,
+        [handle, call](const Napi::CallbackInfo& info) -> Napi::Value {
+          return call(info, handle);
+        },
         name);
   };
   using Handle = std::shared_ptr<StoreHandle>;
@@ -140,12 +147,15 @@ void addLifeCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<Stor
         [handle, progress, restart]() -> Status {
           const std::lock_guard<std::mutex> guard(handle->busy);
           if (!handle->store) return closedStatus();
-          if (restart || !handle->verify) handle->verify = std::make_unique<StoreVerify>(*handle->store);
+          if (restart || !handle->verify)
+            handle->verify = std::make_unique<StoreVerify>(*handle->store);
           Status status = handle->verify->step(progress.get());
           if (progress->done || !status.ok()) handle->verify.reset();
           return status;
         },
-        [progress](Napi::Env answerEnv) -> Napi::Value { return progressOf(answerEnv, *progress); });
+        [progress](Napi::Env answerEnv) -> Napi::Value {
+          return progressOf(answerEnv, *progress);
+        });
   });
 }
 

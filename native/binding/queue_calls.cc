@@ -70,7 +70,8 @@ void addQueueCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<Sto
     return list;
   });
   add("lmqs", [](const Napi::CallbackInfo& info, StoreHandle&, Store& store) -> Napi::Value {
-    uint64_t cursor = static_cast<uint64_t>(std::max<int64_t>(0, info[1].As<Napi::Number>().Int64Value()));
+    uint64_t cursor =
+        static_cast<uint64_t>(std::max<int64_t>(0, info[1].As<Napi::Number>().Int64Value()));
     std::vector<std::string> names;
     store.listLmqs(info[0].As<Napi::String>().Utf8Value(), &cursor,
                    info[2].As<Napi::Number>().Uint32Value(), &names);
@@ -80,7 +81,8 @@ void addQueueCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<Sto
     }
     Napi::Object page = Napi::Object::New(info.Env());
     page["names"] = list;
-    page["cursor"] = number(info.Env(), cursor < store.lmqCount() ? static_cast<int64_t>(cursor) : -1);
+    page["cursor"] =
+        number(info.Env(), cursor < store.lmqCount() ? static_cast<int64_t>(cursor) : -1);
     return page;
   });
   add("lmqCount", [](const Napi::CallbackInfo& info, StoreHandle&, Store& store) {

@@ -43,8 +43,8 @@ double StoreHandle::fail(Status status) {
 
 void StoreHandle::listen(Napi::Env env, const Napi::Function& listener) {
   const Napi::String name = Napi::String::New(env, "lmq-store events");
-  napi_create_threadsafe_function(env, listener, nullptr, name, 0, 1, nullptr, nullptr, this, deliver,
-                                  &events_);
+  napi_create_threadsafe_function(env, listener, nullptr, name, 0, 1, nullptr, nullptr, this,
+                                  deliver, &events_);
   napi_unref_threadsafe_function(env, events_);
   // Hooks run last in, first out: ours must stop the flusher before that of the function closes it.
   napi_add_env_cleanup_hook(env_, releaseOfEnvironment, this);
@@ -114,7 +114,8 @@ void StoreHandle::deliver(napi_env env, napi_value listener, void* context, void
   napi_value argument = object;
   napi_value undefined;
   napi_get_undefined(env, &undefined);
-  if (napi_call_function(env, undefined, listener, 1, &argument, nullptr) == napi_pending_exception) {
+  if (napi_call_function(env, undefined, listener, 1, &argument, nullptr) ==
+      napi_pending_exception) {
     napi_value error;
     napi_get_and_clear_last_exception(env, &error);
     napi_fatal_exception(env, error);

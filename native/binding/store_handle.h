@@ -60,11 +60,11 @@ class StoreHandle {
 
   std::unique_ptr<Store> store;
   std::unique_ptr<StoreVerify> verify;
-  std::mutex busy;                 // held by work off the JavaScript thread; release() waits for it
-  double* results = nullptr;       // kCapacity doubles, kept by resultsArray
+  std::mutex busy;            // held by work off the JavaScript thread; release() waits for it
+  double* results = nullptr;  // kCapacity doubles, kept by resultsArray
   Napi::Reference<Napi::Float64Array> resultsArray;
   Status lastError;
-  std::vector<char> head;          // property strings, as bytes
+  std::vector<char> head;  // property strings, as bytes
   std::vector<char> tail;
   Store::Page page;
 
@@ -77,7 +77,8 @@ class StoreHandle {
   napi_threadsafe_function events_ = nullptr;
   std::mutex eventsLock_;
   std::atomic<int64_t> syncedPosition_{0};
-  std::atomic<bool> syncedSent_{false};   // one 'synced' is on its way; it carries the newest position
+  std::atomic<bool> syncedSent_{
+      false};  // one 'synced' is on its way; it carries the newest position
   friend void refEvents(StoreHandle& handle, bool hold);
 };
 

@@ -1,5 +1,5 @@
-// Between JavaScript values and the core's plain data. Setup and rare calls only: the hot path reads
-// its arguments by itself (hot_calls.cc).
+// Between JavaScript values and the core's plain data. Setup and rare calls only: the hot path
+// reads its arguments by itself (hot_calls.cc).
 #pragma once
 
 #include <napi.h>

@@ -10,9 +10,12 @@ namespace lmq {
 template <typename T>
 inline T bigEndian(T value) {
   if constexpr (std::endian::native == std::endian::big) return value;
-  if constexpr (sizeof(T) == 2) return static_cast<T>(__builtin_bswap16(static_cast<uint16_t>(value)));
-  if constexpr (sizeof(T) == 4) return static_cast<T>(__builtin_bswap32(static_cast<uint32_t>(value)));
-  if constexpr (sizeof(T) == 8) return static_cast<T>(__builtin_bswap64(static_cast<uint64_t>(value)));
+  if constexpr (sizeof(T) == 2)
+    return static_cast<T>(__builtin_bswap16(static_cast<uint16_t>(value)));
+  if constexpr (sizeof(T) == 4)
+    return static_cast<T>(__builtin_bswap32(static_cast<uint32_t>(value)));
+  if constexpr (sizeof(T) == 8)
+    return static_cast<T>(__builtin_bswap64(static_cast<uint64_t>(value)));
   return value;
 }
 

@@ -31,7 +31,8 @@ Status CommitLog::place(int64_t position, size_t size, uint8_t** window) {
     const uint64_t at = static_cast<uint64_t>(end);
     uint8_t* blank = files_.window(at, record::kBlankSize);
     if (blank == nullptr) {
-      return Status(Code::kInternal, "No room was reserved for a blank record.").at(files_.directory());
+      return Status(Code::kInternal, "No room was reserved for a blank record.")
+          .at(files_.directory());
     }
     record::encodeBlank(blank);
     LMQ_TRY(files_.commit(at, record::kBlankSize, blank, static_cast<uint32_t>(position - end)));

@@ -13,14 +13,16 @@ CommitLogScan::CommitLogScan(std::string directory, uint64_t fileSize, std::vect
 
 bool CommitLogScan::hasFile(int64_t position) const {
   if (position < 0 || fileSize_ == 0) return false;
-  const uint64_t base = static_cast<uint64_t>(position) - static_cast<uint64_t>(position) % fileSize_;
+  const uint64_t base =
+      static_cast<uint64_t>(position) - static_cast<uint64_t>(position) % fileSize_;
   return std::binary_search(bases_.begin(), bases_.end(), base);
 }
 
 Status CommitLogScan::openFileOf(int64_t position) {
   const int64_t base = position - position % static_cast<int64_t>(fileSize_);
   if (base == fileBase_ && file_.isOpen()) return {};
-  Result<File> file = File::open(directory_ + "/" + fileNameOf(static_cast<uint64_t>(base)), Access::kReadQuietly);
+  Result<File> file =
+      File::open(directory_ + "/" + fileNameOf(static_cast<uint64_t>(base)), Access::kReadQuietly);
   if (!file.ok()) return file.takeStatus();
   file_ = file.take();
   fileBase_ = base;
@@ -32,12 +34,15 @@ Result<const uint8_t*> CommitLogScan::bytesAt(int64_t position, size_t size, siz
   LMQ_TRY(openFileOf(position));
   const int64_t rest = endOfFile(position) - position;
   const size_t wanted = static_cast<size_t>(std::min<int64_t>(static_cast<int64_t>(size), rest));
-  const bool inPiece = pieceAt_ >= 0 && position >= pieceAt_ &&
-                       position + static_cast<int64_t>(wanted) <= pieceAt_ + static_cast<int64_t>(pieceSize_);
+  const bool inPiece =
+      pieceAt_ >= 0 && position >= pieceAt_ &&
+      position + static_cast<int64_t>(wanted) <= pieceAt_ + static_cast<int64_t>(pieceSize_);
   if (!inPiece) {
-    const size_t length = static_cast<size_t>(std::min<int64_t>(rest, static_cast<int64_t>(std::max(size, kPiece))));
+    const size_t length =
+        static_cast<size_t>(std::min<int64_t>(rest, static_cast<int64_t>(std::max(size, kPiece))));
     uint8_t* out = buffer_.atLeast(length);
-    if (out == nullptr) return Status(Code::kNoMemory, "No memory to read the log.").at(file_.path());
+    if (out == nullptr)
+      return Status(Code::kNoMemory, "No memory to read the log.").at(file_.path());
     pieceAt_ = -1;
     LMQ_TRY(file_.readAt(static_cast<uint64_t>(position - fileBase_), out, length));
     piece_ = out;
@@ -81,7 +86,8 @@ Result<CommitLogScan::Step> CommitLogScan::step() {
 
 Status CommitLogScan::passDamage(const Step& damage) {
   const auto toNextFile = [&] {
-    const auto next = std::upper_bound(bases_.begin(), bases_.end(), static_cast<uint64_t>(damage.position));
+    const auto next =
+        std::upper_bound(bases_.begin(), bases_.end(), static_cast<uint64_t>(damage.position));
     position_ = next == bases_.end() ? endOfFile(damage.position) : static_cast<int64_t>(*next);
     return Status();
   };
@@ -92,7 +98,8 @@ Status CommitLogScan::passDamage(const Step& damage) {
   }
   const Result<int64_t> last = lastByte(damage.position);
   if (!last.ok()) return last.status();
-  for (int64_t at = damage.position + 1; at + static_cast<int64_t>(record::kMinSize) <= *last; ++at) {
+  for (int64_t at = damage.position + 1; at + static_cast<int64_t>(record::kMinSize) <= *last;
+       ++at) {
     size_t available = 0;
     const Result<const uint8_t*> bytes = bytesAt(at, record::kBlankSize, &available);
     if (!bytes.ok()) return bytes.status();

@@ -24,7 +24,7 @@ class CommitLogScan {
   struct Step {
     int64_t position = 0;
     record::Verdict verdict = record::Verdict::kEnd;
-    record::View view;        // of a record, valid until the next step
+    record::View view;  // of a record, valid until the next step
   };
   // The record at position(), which then moves behind it. A blank record moves it to the next file.
   // At damage, at zeros and where no file is (kEnd) it stays.

@@ -53,8 +53,8 @@ Status ConsumeQueue::usable(Status loaded) const {
 Result<int64_t> ConsumeQueue::scan(int64_t from, int64_t to, int64_t logEnd) {
   for (int64_t at = from; at < to;) {
     const int64_t count = std::min(kScanUnits, to - at);
-    Result<MappedFileQueue::Pinned> bytes =
-        files_.read(static_cast<uint64_t>(at) * kUnitSize, static_cast<size_t>(count) * kUnitSize, buffer_);
+    Result<MappedFileQueue::Pinned> bytes = files_.read(
+        static_cast<uint64_t>(at) * kUnitSize, static_cast<size_t>(count) * kUnitSize, buffer_);
     if (!bytes.ok()) return bytes.takeStatus();
     for (int64_t i = 0; i < count; ++i) {
       const Unit unit = decode(bytes->data + i * static_cast<int64_t>(kUnitSize));
@@ -117,8 +117,7 @@ Status ConsumeQueue::load(bool dense) {
     int64_t at = static_cast<int64_t>(bases[index] / kUnitSize);
     synced_ = at;  // after a kill the last units may be in memory only
     for (;; ++index) {
-      const Result<int64_t> end =
-          dense ? searchEnd(at, at + perFile) : scan(at, at + perFile, -1);
+      const Result<int64_t> end = dense ? searchEnd(at, at + perFile) : scan(at, at + perFile, -1);
       if (!end.ok()) return end.status();
       end_ = *end;
       if (end_ < at + perFile || index + 1 == bases.size()) break;
@@ -177,8 +176,8 @@ Result<int64_t> ConsumeQueue::firstNotBlank(int64_t from, int64_t to) const {
     const int64_t end = ahead_.empty() ? to : std::min(to, filesEnd_);
     const int64_t inFile = (from / unitsPerFile() + 1) * unitsPerFile() - from;
     const int64_t count = std::min({kScanUnits, inFile, end - from});
-    Result<MappedFileQueue::Pinned> bytes = files_.read(static_cast<uint64_t>(from) * kUnitSize,
-                                                        static_cast<size_t>(count) * kUnitSize, buffer_);
+    Result<MappedFileQueue::Pinned> bytes = files_.read(
+        static_cast<uint64_t>(from) * kUnitSize, static_cast<size_t>(count) * kUnitSize, buffer_);
     if (!bytes.ok()) return bytes.takeStatus();
     for (int64_t i = 0; i < count; ++i) {
       if (!isBlank(decode(bytes->data + i * static_cast<int64_t>(kUnitSize)))) return from + i;
@@ -222,7 +221,8 @@ Status ConsumeQueue::reserve(int64_t queueOffset) {
         .offset(queueOffset)
         .limit(kMaxOffset);
   }
-  if (files_.empty()) return files_.reserve(static_cast<uint64_t>(queueOffset) * kUnitSize, kUnitSize);
+  if (files_.empty())
+    return files_.reserve(static_cast<uint64_t>(queueOffset) * kUnitSize, kUnitSize);
   if (queueOffset - end_ > kMaxGap) {
     return Status(Code::kLimit, "The queue's numbering has a gap that is too wide.")
         .at(files_.directory())
@@ -283,8 +283,8 @@ Status ConsumeQueue::units(int64_t from, size_t max, PlacedUnit* out, size_t* co
     *count = static_cast<size_t>(n);
     return {};
   }
-  Result<MappedFileQueue::Pinned> bytes =
-      files_.read(static_cast<uint64_t>(from) * kUnitSize, static_cast<size_t>(n) * kUnitSize, buffer_);
+  Result<MappedFileQueue::Pinned> bytes = files_.read(static_cast<uint64_t>(from) * kUnitSize,
+                                                      static_cast<size_t>(n) * kUnitSize, buffer_);
   if (!bytes.ok()) return bytes.takeStatus();
   for (int64_t i = 0; i < n; ++i) {
     out[i] = {from + i, decode(bytes->data + i * static_cast<int64_t>(kUnitSize))};
@@ -296,8 +296,8 @@ Status ConsumeQueue::units(int64_t from, size_t max, PlacedUnit* out, size_t* co
 Status ConsumeQueue::truncate(int64_t logEnd) {
   const std::vector<uint64_t> bases = connectedBases();
   const int64_t perFile = unitsPerFile();
-  // From the newest file back: drop what starts at or above the log's end, cut inside the first that
-  // starts below it. A file that does not even start with a valid unit is dropped too.
+  // From the newest file back: drop what starts at or above the log's end, cut inside the first
+  // that starts below it. A file that does not even start with a valid unit is dropped too.
   int64_t end = static_cast<int64_t>(files_.firstBase() / kUnitSize);
   for (size_t index = bases.size(); index-- > 0;) {
     const int64_t at = static_cast<int64_t>(bases[index] / kUnitSize);
@@ -325,7 +325,8 @@ Status ConsumeQueue::removeAll() {
 
 Status ConsumeQueue::sync(int64_t to) {
   if (to == synced_) return {};
-  LMQ_TRY(files_.sync(static_cast<uint64_t>(synced_) * kUnitSize, static_cast<uint64_t>(to) * kUnitSize));
+  LMQ_TRY(files_.sync(static_cast<uint64_t>(synced_) * kUnitSize,
+                      static_cast<uint64_t>(to) * kUnitSize));
   synced_ = to;
   return {};
 }

@@ -40,13 +40,13 @@ class ConsumeQueue {
   const std::string& directory() const { return files_.directory(); }
   int64_t unitsPerFile() const { return static_cast<int64_t>(files_.fileSize() / kUnitSize); }
 
-  // Finds the end: the first unit that is not valid. After a clean close units are dense and the end
-  // is searched; else the last three files are read unit by unit, as RocketMQ does (spec 5.4).
+  // Finds the end: the first unit that is not valid. After a clean close units are dense and the
+  // end is searched; else the last three files are read unit by unit, as RocketMQ does (spec 5.4).
   Status load(bool dense);
   // A reader looks for units that a writer has added. True if anything came.
   Result<bool> refresh();
 
-  int64_t maxOffset() const { return end_; }              // one past the last unit
+  int64_t maxOffset() const { return end_; }  // one past the last unit
   // The first unit that is not blank and points at or above `logMin`; maxOffset() if none does.
   Result<int64_t> minOffset(int64_t logMin);
   // End of the last record that has a unit; -1 if none has.
@@ -56,7 +56,7 @@ class ConsumeQueue {
 
   // Append side. Room first; then put() of the same offset cannot fail for lack of room.
   Status reserve(int64_t queueOffset);
-  Status put(const Unit& unit, int64_t queueOffset);      // queueOffset >= maxOffset()
+  Status put(const Unit& unit, int64_t queueOffset);  // queueOffset >= maxOffset()
 
   // Up to `max` units from `from` on, none behind the file that holds `from`.
   Status units(int64_t from, size_t max, PlacedUnit* out, size_t* count) const;
@@ -87,12 +87,12 @@ class ConsumeQueue {
   MappedFileQueue files_;
   bool readOnly_;
   int64_t end_ = 0;
-  int64_t filesEnd_ = 0;       // a reader's: the files have the units below
-  std::vector<Unit> ahead_;    // and this the ones from there on
+  int64_t filesEnd_ = 0;     // a reader's: the files have the units below
+  std::vector<Unit> ahead_;  // and this the ones from there on
   int64_t synced_ = 0;
   int64_t recordsEnd_ = -1;
   int64_t lastPhysical_ = -1;
-  int64_t minFor_ = -1;        // the log minimum that min_ was computed for
+  int64_t minFor_ = -1;  // the log minimum that min_ was computed for
   int64_t min_ = 0;
   mutable ReadBuffer buffer_;
 };

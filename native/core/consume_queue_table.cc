@@ -130,7 +130,8 @@ ConsumeQueue* ConsumeQueueTable::create(uint32_t topic, int32_t queueId) try {
   queues_.push_back(std::move(queue));
   indexes_[raw] = static_cast<int64_t>(queues_.size()) - 1;
   if (queueId < kLowIds) {
-    if (row.low.size() <= static_cast<size_t>(queueId)) row.low.resize(static_cast<size_t>(queueId) + 1);
+    if (row.low.size() <= static_cast<size_t>(queueId))
+      row.low.resize(static_cast<size_t>(queueId) + 1);
     row.low[static_cast<size_t>(queueId)] = raw;
   } else {
     row.high[queueId] = raw;

@@ -38,7 +38,8 @@ class ConsumeQueueTable {
 
   ConsumeQueue* find(uint32_t topic, int32_t queueId) const {
     const Topic& row = topics_[topic];
-    if (static_cast<uint32_t>(queueId) < row.low.size()) return row.low[static_cast<size_t>(queueId)];
+    if (static_cast<uint32_t>(queueId) < row.low.size())
+      return row.low[static_cast<size_t>(queueId)];
     return findHigh(row, queueId);
   }
   int64_t find(std::string_view topic, int32_t queueId) const;  // its index in all(), or -1

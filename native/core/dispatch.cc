@@ -8,8 +8,8 @@ namespace lmq {
 
 namespace {
 
-// The part of a comma-separated list that starts at *at; moves *at behind it, past its end after the
-// last one. Trailing empty parts are parts here.
+// The part of a comma-separated list that starts at *at; moves *at behind it, past its end after
+// the last one. Trailing empty parts are parts here.
 std::string_view nextPart(std::string_view list, size_t* at) {
   const size_t comma = list.find(',', *at);
   const size_t end = comma == std::string_view::npos ? list.size() : comma;
@@ -58,7 +58,8 @@ void DispatchPlan::parse(std::string_view names, size_t count, bool writeNames) 
     int32_t target = -1;
     if (name.starts_with(kLmqPrefix)) {
       target = targetOf(name);
-      if (target == static_cast<int32_t>(targets_.size())) targets_.push_back({name, LmqIndex::kNone});
+      if (target == static_cast<int32_t>(targets_.size()))
+        targets_.push_back({name, LmqIndex::kNone});
     }
     fields_.push_back(target);
   }
@@ -144,7 +145,8 @@ Status Redispatcher::dispatchLmq(const record::View& view, int64_t tagsCode) {
   if (!lmq_ || !topicAllowsLmq(view.topic())) return {};
   const std::string_view names = record::findProperty(view.properties(), record::kDispatchName);
   if (names.empty()) return {};
-  const std::string_view offsets = record::findProperty(view.properties(), record::kDispatchOffsetsName);
+  const std::string_view offsets =
+      record::findProperty(view.properties(), record::kDispatchOffsetsName);
   // Name and offset belong together by position. A field without a number (a plain name, Q1) and a
   // name that no queue can have are passed over.
   size_t nameAt = 0;
@@ -159,16 +161,17 @@ Status Redispatcher::dispatchLmq(const record::View& view, int64_t tagsCode) {
       continue;
     }
     const Unit unit{view.physicalOffset, static_cast<int32_t>(view.size), tagsCode};
-    LMQ_TRY(index_ != nullptr ? addToIndex(name, offset, unit) : addToDirectory(name, offset, unit));
+    LMQ_TRY(index_ != nullptr ? addToIndex(name, offset, unit)
+                              : addToDirectory(name, offset, unit));
   }
   return {};
 }
 
-int64_t Redispatcher::placeOf(std::string_view name, int64_t offset, int64_t next, const Unit& unit) {
+int64_t Redispatcher::placeOf(std::string_view name, int64_t offset, int64_t next,
+                              const Unit& unit) {
   if (offset >= next && offset <= LmqIndex::kMaxOffset) return offset;
-  note_(Status(Code::kCorruptRecord,
-               "Another record holds this record's offset in " + std::string(name) +
-                   "; it takes the next free one.")
+  note_(Status(Code::kCorruptRecord, "Another record holds this record's offset in " +
+                                         std::string(name) + "; it takes the next free one.")
             .offset(unit.physicalOffset)
             .limit(next));
   return next;

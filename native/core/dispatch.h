@@ -29,13 +29,13 @@ class DispatchPlan {
   DispatchPlan(const DispatchPlan&) = delete;  // targets point into names_
   DispatchPlan& operator=(const DispatchPlan&) = delete;
 
-  // `names` joined by ',', `count` of them (Java's split has been applied). With `writeNames` a record
-  // gets the INNER_MULTI_DISPATCH property from this plan.
+  // `names` joined by ',', `count` of them (Java's split has been applied). With `writeNames` a
+  // record gets the INNER_MULTI_DISPATCH property from this plan.
   void parse(std::string_view names, size_t count, bool writeNames);
 
   struct Target {
-    std::string_view name;                 // in names_
-    uint64_t queue = LmqIndex::kNone;      // once it exists
+    std::string_view name;             // in names_
+    uint64_t queue = LmqIndex::kNone;  // once it exists
   };
   std::vector<Target>& targets() { return targets_; }
   size_t fieldCount() const { return fields_.size(); }
@@ -55,9 +55,9 @@ class DispatchPlan {
   std::string names_;
   bool writeNames_ = false;
   std::vector<Target> targets_;
-  std::vector<int32_t> fields_;            // index into targets_, -1: no light queue
-  std::vector<int64_t> offsets_;           // of each field
-  std::vector<std::string_view> lookup_;   // scratch of assign()
+  std::vector<int32_t> fields_;           // index into targets_, -1: no light queue
+  std::vector<int64_t> offsets_;          // of each field
+  std::vector<std::string_view> lookup_;  // scratch of assign()
 };
 
 // Repeats the dispatch of a stored record.
@@ -67,7 +67,12 @@ class Redispatcher {
   // Light queues go to `index`; without one, a reader's, to queues of `directories`, in memory.
   Redispatcher(ConsumeQueueTable& queues, LmqIndex* index, ConsumeQueueTable* directories, bool lmq,
                const std::vector<int64_t>& delayLevels, Note note)
-      : queues_(queues), index_(index), directories_(directories), lmq_(lmq), delayLevels_(delayLevels), note_(std::move(note)) {}
+      : queues_(queues),
+        index_(index),
+        directories_(directories),
+        lmq_(lmq),
+        delayLevels_(delayLevels),
+        note_(std::move(note)) {}
 
   // Idempotent. A record that cannot be dispatched (unsafe topic) is noted, never an error; a
   // Status is about files. With `lmqOnly` topic queues are left alone.

@@ -109,7 +109,7 @@ struct DirectoryEntry {
 
 Result<FileInfo> inspect(const std::string& path);  // a missing path is not an error
 Result<std::vector<DirectoryEntry>> list(
-    const std::string& path);                     // sorted by name; follows symlinks
+    const std::string& path);  // sorted by name; follows symlinks
 // With `durable`, the parent of each new entry is synced.
 Status makeDirectories(const std::string& path, bool durable = true);
 Status syncDirectory(const std::string& path);

@@ -153,7 +153,7 @@ class MappedFileQueue {
   FilePointer writing_;          // the file of the last reserve()
   FilePointer next_;             // made in advance, still in the work directory
   bool directoryDirty_ = false;  // files were made since the last sync
-  bool parentsDirty_ = false;  // the directory itself was made since the last sync
+  bool parentsDirty_ = false;    // the directory itself was made since the last sync
   mutable uint64_t useClock_ = 0;
 
   // Of the append side alone.

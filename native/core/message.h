@@ -40,7 +40,7 @@ inline bool isQueued(int32_t sysFlag) {
 
 // What the caller gives. Bytes are borrowed for the time of one append.
 struct Message {
-  std::string_view topic;       // UTF-8, 1 to 255 bytes, checked by the caller
+  std::string_view topic;  // UTF-8, 1 to 255 bytes, checked by the caller
   std::string_view body;
   // Properties in stored form (name 01 value 02 …). Light-queue properties, which the store makes,
   // are written between head and tail; the CRC property follows last.
@@ -48,10 +48,10 @@ struct Message {
   std::string_view propertiesTail;
   int32_t queueId = 0;
   int32_t flag = 0;
-  int32_t sysFlag = 0;          // the IPv6 bits are derived from the hosts
+  int32_t sysFlag = 0;  // the IPv6 bits are derived from the hosts
   int32_t reconsumeTimes = 0;
   static constexpr int64_t kAtStore = std::numeric_limits<int64_t>::min();
-  int64_t bornTimestamp = kAtStore;   // kAtStore: the store timestamp
+  int64_t bornTimestamp = kAtStore;  // kAtStore: the store timestamp
   int64_t preparedTransactionOffset = 0;
   Host bornHost;
   Host storeHost;

@@ -77,17 +77,17 @@ Status judgeTail(StoreParts& parts, CommitLogScan& log, RecoveryPlan* plan) {
   const Result<CommitLogScan::Step> step = log.step();
   if (!step.ok()) return step.status();
   // The blank record that the log may end at is no damage if nothing follows it.
-  const int64_t harmless = (*step).verdict == record::Verdict::kBlank
-                               ? static_cast<int64_t>(record::kBlankSize) : 0;
+  const int64_t harmless =
+      (*step).verdict == record::Verdict::kBlank ? static_cast<int64_t>(record::kBlankSize) : 0;
   if (*last > plan->logEnd + harmless) plan->damaged = true;
   const bool synced = plan->logEnd + harmless >= plan->syncedBelow;
   if (!synced) plan->damaged = true;
 
   const bool corrupt = plan->damaged && (plan->syncedBelow >= 0 ? !synced : wholeRecordLater);
   if (!corrupt || parts.options.repair || parts.options.readOnly) return {};
-  return Status(Code::kCorruptLog,
-                std::string("The commit log is damaged (") + record::verdictText(plan->verdict) +
-                    ") below data that was synced.")
+  return Status(Code::kCorruptLog, std::string("The commit log is damaged (") +
+                                       record::verdictText(plan->verdict) +
+                                       ") below data that was synced.")
       .at(parts.dir.commitLog() + "/" +
           fileNameOf(static_cast<uint64_t>(plan->logEnd - plan->logEnd % parts.log->fileSize())))
       .offset(plan->logEnd)
@@ -107,7 +107,8 @@ Result<bool> isUntouched(StoreParts& parts, CommitLogScan& log) {
   for (const uint64_t base : log.bases()) {
     if (static_cast<int64_t>(base) > own.logEnd) return false;
   }
-  if (!log.hasFile(own.logEnd)) return log.bases().empty() || own.logEnd % parts.log->fileSize() == 0;
+  if (!log.hasFile(own.logEnd))
+    return log.bases().empty() || own.logEnd % parts.log->fileSize() == 0;
   log.seek(own.logEnd);
   const Result<CommitLogScan::Step> step = log.step();
   if (!step.ok()) return step.status();
@@ -138,10 +139,12 @@ Status planRecovery(StoreParts& parts, RecoveryPlan* plan) {
     if (!units.ok()) return units.status();
     // Units alone mean nothing where our checkpoint knows that no record was on the device yet.
     const bool known = !parts.isForeign() && parts.checkpoint.sequence > 0;
-    const bool hadLog = (*units && !known) || parts.checkpoint.logEnd > 0 || parts.checkpoint.logSynced > 0;
+    const bool hadLog =
+        (*units && !known) || parts.checkpoint.logEnd > 0 || parts.checkpoint.logSynced > 0;
     plan->fresh = parts.isForeign() && !hadLog;
     if (hadLog && !parts.options.repair && !parts.options.readOnly) {
-      return Status(Code::kLogMissing, "There are queues but no commit log.").at(parts.dir.commitLog());
+      return Status(Code::kLogMissing, "There are queues but no commit log.")
+          .at(parts.dir.commitLog());
     }
     plan->logMissing = hadLog;
     return {};

@@ -11,17 +11,17 @@ namespace lmq {
 
 // What the scan found and what will be done about it.
 struct RecoveryPlan {
-  bool fresh = false;              // nothing was there
-  bool aborted = false;            // the previous writer did not close
-  bool logMissing = false;         // queues without a commit log
-  bool trusted = false;            // closed by us and untouched since: nothing to scan
+  bool fresh = false;       // nothing was there
+  bool aborted = false;     // the previous writer did not close
+  bool logMissing = false;  // queues without a commit log
+  bool trusted = false;     // closed by us and untouched since: nothing to scan
   int64_t scanFrom = 0;
   int64_t logEnd = 0;
-  int64_t syncedBelow = -1;        // everything below was on the device; -1: not known
+  int64_t syncedBelow = -1;  // everything below was on the device; -1: not known
   int64_t scannedRecords = 0;
   int64_t lastTimestamp = 0;
-  RecordIdentity last;             // the last record before logEnd, as far as the scan saw one; its
-                                   // CRC is 0 until it is asked for
+  RecordIdentity last;  // the last record before logEnd, as far as the scan saw one; its
+                        // CRC is 0 until it is asked for
   // Damage at logEnd, if there is any: why the scan stopped.
   bool damaged = false;
   record::Verdict verdict = record::Verdict::kEnd;

@@ -20,7 +20,8 @@ Status saveRange(StoreParts& parts, CommitLogScan& log, int64_t position, Recove
     const Result<FileInfo> info = inspect(path);
     if (!info.ok()) return info.status();
     if (!(*info).exists) break;
-    path = parts.dir.cut() + "/" + fileNameOf(static_cast<uint64_t>(position)) + "." + std::to_string(copy);
+    path = parts.dir.cut() + "/" + fileNameOf(static_cast<uint64_t>(position)) + "." +
+           std::to_string(copy);
   }
   const int64_t base = position - position % parts.log->fileSize();
   Result<File> from = File::open(
@@ -28,15 +29,16 @@ Status saveRange(StoreParts& parts, CommitLogScan& log, int64_t position, Recove
   if (!from.ok()) return from.takeStatus();
   Result<File> to = File::create(path);
   if (!to.ok()) return to.takeStatus();
-  LMQ_TRY(copyRange(*from, static_cast<uint64_t>(position - base), static_cast<uint64_t>(*last - position), *to));
+  LMQ_TRY(copyRange(*from, static_cast<uint64_t>(position - base),
+                    static_cast<uint64_t>(*last - position), *to));
   LMQ_TRY(to->syncData());
   report->cutBytes += *last - position;
   if (report->cutSavedTo.empty()) report->cutSavedTo = path;
   return {};
 }
 
-// A broker that is killed while it makes the next file leaves it without a byte, and removes it when
-// it starts again (spec 1.3). So do we, but no file of another name (spec Q46).
+// A broker that is killed while it makes the next file leaves it without a byte, and removes it
+// when it starts again (spec 1.3). So do we, but no file of another name (spec Q46).
 Status removeHollowFiles(const std::string& directory) {
   const Result<std::vector<DirectoryEntry>> entries = list(directory);
   if (!entries.ok()) return entries.status();
@@ -93,17 +95,20 @@ Status restoreQueues(StoreParts& parts, const RecoveryPlan& plan, int64_t* from,
   const int64_t units = ours && parts.checkpoint.sequence > 0 ? parts.checkpoint.queueUnits : 0;
   const auto judge = [&]() -> Status {
     if (parts.queues->unitCount() >= units) return {};
-    // Anew, and not only what is behind the end of each: a file in the middle may be what is missing.
+    // Anew, and not only what is behind the end of each: a file in the middle may be what is
+    // missing.
     *from = parts.log->minPosition();
     for (const auto& queue : parts.queues->all()) LMQ_TRY(queue->truncate(*from));
-    report->note(Status(Code::kCorruptFile, "Consume queues were missing or short; they were built again.")
-                     .at(parts.dir.consumeQueue()));
+    report->note(
+        Status(Code::kCorruptFile, "Consume queues were missing or short; they were built again.")
+            .at(parts.dir.consumeQueue()));
     return {};
   };
   if (plan.trusted) return judge();
   // Units above what our checkpoint covers may be torn by a power cut: they are written again.
   const bool doubtful = ours && parts.checkpoint.sequence > 0 && !parts.checkpoint.clean;
-  const int64_t keepBelow = doubtful ? std::min(plan.logEnd, parts.checkpoint.derivedSynced) : plan.logEnd;
+  const int64_t keepBelow =
+      doubtful ? std::min(plan.logEnd, parts.checkpoint.derivedSynced) : plan.logEnd;
   for (const auto& queue : parts.queues->all()) {
     LMQ_TRY(plan.logMissing ? queue->removeAll() : queue->truncate(keepBelow));
   }
@@ -139,7 +144,8 @@ Status redispatch(StoreParts& parts, int64_t from, int64_t mainFrom, int64_t to,
   CommitLogScan log(parts.dir.commitLog(), static_cast<uint64_t>(parts.log->fileSize()),
                     parts.log->files().bases(), check);
   // A reader cannot add to the writer's index; what it lacks comes with the writer's next entries.
-  const bool lmq = parts.options.lmq && (!parts.options.readOnly || parts.lmqInMemory || !parts.lmq);
+  const bool lmq =
+      parts.options.lmq && (!parts.options.readOnly || parts.lmqInMemory || !parts.lmq);
   Redispatcher dispatcher(*parts.queues, parts.lmq.get(), parts.lmqDirectories.get(), lmq,
                           parts.options.delayLevels,
                           [&](Status note) { report->note(std::move(note)); });
@@ -170,7 +176,8 @@ Status applyRecovery(StoreParts& parts, const RecoveryPlan& plan, RecoveryReport
   LMQ_TRY(parts.dir.createAbort());
   // A new directory is ours before it looks like RocketMQ's, whenever this may be cut short.
   if (plan.fresh) LMQ_TRY(writeMarker(parts, plan));
-  for (const std::string& path : {parts.dir.commitLog(), parts.dir.consumeQueue(), parts.dir.lmq()}) {
+  for (const std::string& path :
+       {parts.dir.commitLog(), parts.dir.consumeQueue(), parts.dir.lmq()}) {
     LMQ_TRY(makeDirectories(path));
   }
   LMQ_TRY(clearWork(parts.dir));
@@ -213,8 +220,8 @@ Status applyRecovery(StoreParts& parts, const RecoveryPlan& plan, RecoveryReport
 
 Status applyToReader(StoreParts& parts, const RecoveryPlan& plan, RecoveryReport* report) {
   for (const Status& odd : parts.oddFiles) report->note(odd);
-  // Both sides of damage are shown: the log ends behind its last whole record. Without one behind it
-  // the damage is a torn tail, or a live one, which is none.
+  // Both sides of damage are shown: the log ends behind its last whole record. Without one behind
+  // it the damage is a torn tail, or a live one, which is none.
   int64_t end = plan.logEnd;
   CommitLogScan log(parts.dir.commitLog(), static_cast<uint64_t>(parts.log->fileSize()),
                     parts.log->files().bases(), {});
@@ -229,9 +236,9 @@ Status applyToReader(StoreParts& parts, const RecoveryPlan& plan, RecoveryReport
     }
   }
   if (end > plan.logEnd) {
-    report->note(Status(Code::kCorruptLog, std::string("The log is damaged (") +
-                                               record::verdictText(plan.verdict) +
-                                               "); what lies behind is shown as far as it is whole.")
+    report->note(Status(Code::kCorruptLog,
+                        std::string("The log is damaged (") + record::verdictText(plan.verdict) +
+                            "); what lies behind is shown as far as it is whole.")
                      .at(parts.dir.commitLog())
                      .offset(plan.logEnd));
   }

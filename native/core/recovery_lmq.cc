@@ -143,7 +143,8 @@ Status restoreLmqOfReader(StoreParts& parts, RecoveryReport* report) {
     if (parts.marker && parts.marker->adoptedAt >= 0) {
       LMQ_TRY(importDirectories(parts, 0, parts.marker->adoptedAt, report));
     }
-    LMQ_TRY(redispatch(parts, parts.log->minPosition(), kEverything, parts.log->endPosition(), report));
+    LMQ_TRY(
+        redispatch(parts, parts.log->minPosition(), kEverything, parts.log->endPosition(), report));
   }
   return applyFacts(parts);
 }

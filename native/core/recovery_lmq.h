@@ -5,8 +5,8 @@
 
 namespace lmq {
 
-// Loads the index, or starts it anew and imports what consumequeue/%LMQ%… decides. *from becomes the
-// position from which records must be dispatched into light queues again.
+// Loads the index, or starts it anew and imports what consumequeue/%LMQ%… decides. *from becomes
+// the position from which records must be dispatched into light queues again.
 Status restoreLmq(StoreParts& parts, const RecoveryPlan& plan, bool adopting, int64_t* from,
                   RecoveryReport* report);
 // The second half of it: starts anew whatever there is.

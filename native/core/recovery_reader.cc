@@ -24,7 +24,8 @@ Result<bool> refreshReader(StoreParts& parts) {
   if (!reloaded.ok() && reloaded.code() != Code::kFileSize) return reloaded;
   record::Check check;
   check.requireCrc = parts.options.requireCrc;
-  CommitLogScan log(parts.dir.commitLog(), static_cast<uint64_t>(parts.log->fileSize()), files.bases(), check);
+  CommitLogScan log(parts.dir.commitLog(), static_cast<uint64_t>(parts.log->fileSize()),
+                    files.bases(), check);
   const int64_t before = parts.log->endPosition();
   int64_t end = before;
   log.seek(before);
@@ -32,7 +33,8 @@ Result<bool> refreshReader(StoreParts& parts) {
   for (;;) {
     const Result<CommitLogScan::Step> step = log.step();
     if (!step.ok()) return step.status();
-    if ((*step).verdict != record::Verdict::kRecord && (*step).verdict != record::Verdict::kBlank) break;
+    if ((*step).verdict != record::Verdict::kRecord && (*step).verdict != record::Verdict::kBlank)
+      break;
     if ((*step).verdict == record::Verdict::kBlank && !log.hasFile(log.position())) break;
     end = log.position();
   }

@@ -18,8 +18,8 @@ namespace {
 // there instead of taking the log to end at `position`.
 int64_t startAt(const CommitLogScan& log, int64_t position) {
   if (log.hasFile(position)) return position;
-  const auto after = std::upper_bound(log.bases().begin(), log.bases().end(),
-                                      static_cast<uint64_t>(position));
+  const auto after =
+      std::upper_bound(log.bases().begin(), log.bases().end(), static_cast<uint64_t>(position));
   if (after == log.bases().begin()) return position;
   return std::min(position, log.endOfFile(static_cast<int64_t>(*std::prev(after))));
 }
@@ -77,13 +77,15 @@ Status decideStart(StoreParts& parts, CommitLogScan& log, RecoveryPlan* plan) {
   const Result<int64_t> start = brokerStart(parts, log, plan->aborted);
   if (!start.ok()) return start.status();
   plan->scanFrom = *start;
-  // After a clean stop RocketMQ had synced everything, to the end of the last file that holds a byte.
+  // After a clean stop RocketMQ had synced everything, to the end of the last file that holds a
+  // byte.
   plan->syncedBelow = *start;
   if (!plan->aborted) {
     for (const uint64_t base : log.bases()) {
       const Result<int64_t> last = log.lastByte(static_cast<int64_t>(base));
       if (!last.ok()) return last.status();
-      if (*last > static_cast<int64_t>(base)) plan->syncedBelow = std::max(plan->syncedBelow, *last);
+      if (*last > static_cast<int64_t>(base))
+        plan->syncedBelow = std::max(plan->syncedBelow, *last);
     }
   }
   return {};

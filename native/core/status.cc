@@ -12,10 +12,9 @@ struct CodeRow {
   const char* hint;
 };
 
-constexpr CodeRow kCodes[] = {
-    {"", ""},
+constexpr CodeRow kCodes[] = {{"", ""},
 #define X(name, text, hint) {text, hint},
-    LMQ_ERROR_CODES(X)
+                              LMQ_ERROR_CODES(X)
 #undef X
 };
 
@@ -47,7 +46,8 @@ const char* codeText(Code code) { return kCodes[static_cast<int>(code)].text; }
 const char* codeHint(Code code) { return kCodes[static_cast<int>(code)].hint; }
 
 Status Status::system(int systemError, const char* action, std::string path) {
-  Status status(codeOf(systemError), std::string(action) + " failed: " + std::strerror(systemError));
+  Status status(codeOf(systemError),
+                std::string(action) + " failed: " + std::strerror(systemError));
   status.facts_->systemError = systemError;
   status.facts_->path = std::move(path);
   return status;

@@ -86,11 +86,11 @@ class [[nodiscard]] Status {
  public:
   struct Facts {
     Code code = Code::kOk;
-    int systemError = 0;   // errno, 0 if none
-    int64_t offset = -1;   // byte or queue offset, -1 if none
-    int64_t limit = -1;    // the limit that was passed, -1 if none
-    std::string path;      // file or directory, empty if none
-    std::string message;   // one sentence, without the hint
+    int systemError = 0;  // errno, 0 if none
+    int64_t offset = -1;  // byte or queue offset, -1 if none
+    int64_t limit = -1;   // the limit that was passed, -1 if none
+    std::string path;     // file or directory, empty if none
+    std::string message;  // one sentence, without the hint
   };
 
   Status() = default;
@@ -110,9 +110,18 @@ class [[nodiscard]] Status {
   // For a system call that failed: picks the code that fits `systemError` (ENOSPC is kDiskFull, …).
   static Status system(int systemError, const char* action, std::string path);
 
-  Status&& at(std::string path) && { facts_->path = std::move(path); return std::move(*this); }
-  Status&& offset(int64_t value) && { facts_->offset = value; return std::move(*this); }
-  Status&& limit(int64_t value) && { facts_->limit = value; return std::move(*this); }
+  Status&& at(std::string path) && {
+    facts_->path = std::move(path);
+    return std::move(*this);
+  }
+  Status&& offset(int64_t value) && {
+    facts_->offset = value;
+    return std::move(*this);
+  }
+  Status&& limit(int64_t value) && {
+    facts_->limit = value;
+    return std::move(*this);
+  }
 
   bool ok() const { return facts_ == nullptr; }
   Code code() const { return facts_ ? facts_->code : Code::kOk; }
@@ -126,8 +135,8 @@ class [[nodiscard]] Status {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}             // NOLINT(google-explicit-constructor)
-  Result(Status status) : status_(std::move(status)) {}     // NOLINT(google-explicit-constructor)
+  Result(T value) : value_(std::move(value)) {}          // NOLINT(google-explicit-constructor)
+  Result(Status status) : status_(std::move(status)) {}  // NOLINT(google-explicit-constructor)
   bool ok() const { return status_.ok(); }
   const Status& status() const { return status_; }
   Status takeStatus() { return std::move(status_); }
@@ -142,10 +151,9 @@ class [[nodiscard]] Result {
 };
 
 // Ends the calling function with a failed status.
-#define LMQ_TRY(expression)                                \
-  do {                                                     \
-    if (::lmq::Status lmqTry = (expression); !lmqTry.ok()) \
-      return lmqTry;                                       \
+#define LMQ_TRY(expression)                                               \
+  do {                                                                    \
+    if (::lmq::Status lmqTry = (expression); !lmqTry.ok()) return lmqTry; \
   } while (false)
 
 }  // namespace lmq

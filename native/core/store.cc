@@ -107,7 +107,8 @@ Status Store::append(uint32_t topic, Message& message, int64_t planSlot, Appende
     }
   }
   record::Measure measure;
-  LMQ_TRY(record::measure(message, part, parts.options.crcProperty, parts.options.maxMessageSize, &measure));
+  LMQ_TRY(record::measure(message, part, parts.options.crcProperty, parts.options.maxMessageSize,
+                          &measure));
 
   // Room first: a refusal from here to place() leaves everything as it was.
   record::Stamp stamp;
@@ -120,7 +121,8 @@ Status Store::append(uint32_t topic, Message& message, int64_t planSlot, Appende
     stamp.queueOffset = queue->maxOffset();
     LMQ_TRY(queue->reserve(stamp.queueOffset));
   }
-  if (plan != nullptr && queued) LMQ_TRY(index.reserve(plan->targets().size(), newNames, newNameBytes));
+  if (plan != nullptr && queued)
+    LMQ_TRY(index.reserve(plan->targets().size(), newNames, newNameBytes));
 
   const int64_t now = clock_ >= 0 ? clock_ : wallClockMillis();
   stamp.storeTimestamp = now > lastTimestamp_ ? now : lastTimestamp_;  // never back (spec Q52)

@@ -21,9 +21,9 @@ namespace lmq {
 
 // Called on the flusher thread.
 struct StoreListener {
-  std::function<void(int64_t position)> synced;  // the log below is on the device
-  std::function<void(const Status&)> syncFailed; // final: the store refuses writes from now on
-  std::function<void(const Status&)> fault;      // a background fault that may pass
+  std::function<void(int64_t position)> synced;   // the log below is on the device
+  std::function<void(const Status&)> syncFailed;  // final: the store refuses writes from now on
+  std::function<void(const Status&)> fault;       // a background fault that may pass
 };
 
 // RocketMQ's GetMessageStatus.
@@ -39,10 +39,16 @@ enum class ReadStatus : uint8_t {
   kNoMessageInQueue,
   kOffsetReset,
 };
-inline constexpr const char* kReadStatusNames[] = {
-    "FOUND",           "NO_MATCHED_MESSAGE", "MESSAGE_WAS_REMOVING",   "OFFSET_FOUND_NULL",
-    "OFFSET_OVERFLOW_BADLY", "OFFSET_OVERFLOW_ONE", "OFFSET_TOO_SMALL", "NO_MATCHED_LOGIC_QUEUE",
-    "NO_MESSAGE_IN_QUEUE", "OFFSET_RESET"};
+inline constexpr const char* kReadStatusNames[] = {"FOUND",
+                                                   "NO_MATCHED_MESSAGE",
+                                                   "MESSAGE_WAS_REMOVING",
+                                                   "OFFSET_FOUND_NULL",
+                                                   "OFFSET_OVERFLOW_BADLY",
+                                                   "OFFSET_OVERFLOW_ONE",
+                                                   "OFFSET_TOO_SMALL",
+                                                   "NO_MATCHED_LOGIC_QUEUE",
+                                                   "NO_MESSAGE_IN_QUEUE",
+                                                   "OFFSET_RESET"};
 
 class Store {
  public:
@@ -67,20 +73,23 @@ class Store {
   // A number for a checked topic. Creates no queue.
   Result<uint32_t> topic(std::string_view name);
   Status setPlan(size_t slot, std::string_view names, size_t count, bool writeNames);
-  // `plan` -1: no light queues. `message.topic` is filled in from `topic`. On failure nothing has changed. Afterwards plan(slot) holds the offsets.
+  // `plan` -1: no light queues. `message.topic` is filled in from `topic`. On failure nothing has
+  // changed. Afterwards plan(slot) holds the offsets.
   Status append(uint32_t topic, Message& message, int64_t plan, Appended* out);
   const DispatchPlan& plan(size_t slot) const { return *plans_[slot]; }
   // Store timestamps of the following appends; negative: the system's clock.
   void setClock(int64_t millis) { clock_ = millis; }
 
-  void requestSync() { if (flusher_) flusher_->request(); }
+  void requestSync() {
+    if (flusher_) flusher_->request();
+  }
   int64_t syncedPosition() const { return synced_.load(std::memory_order_acquire); }
-  Status flush();   // blocks until all that was appended, queues and index included, is synced
+  Status flush();  // blocks until all that was appended, queues and index included, is synced
 
   // Reading ------------------------------------------------------------------------------------
   struct QueueRef {
     bool lmq = false;
-    uint64_t number = 0;   // of the light queue, or of the consume queue in queues().all()
+    uint64_t number = 0;  // of the light queue, or of the consume queue in queues().all()
   };
   struct Bounds {
     int64_t min = 0;
@@ -95,23 +104,23 @@ class Store {
     int64_t from = 0;
     size_t maxMessages = 32;
     size_t maxBytes = 0;
-    std::string_view tags;   // exact tags joined by byte 01; empty: all
+    std::string_view tags;  // exact tags joined by byte 01; empty: all
     bool verify = true;
-    bool durable = false;    // only what is on the device
-    uint8_t* page = nullptr; // records are copied here, one behind the other
+    bool durable = false;     // only what is on the device
+    uint8_t* page = nullptr;  // records are copied here, one behind the other
     size_t pageSize = 0;
   };
-  struct Row {               // one message of a page
-    int64_t offset;          // in the queue that was read
-    size_t start;            // in the page
-    record::View view;       // of the page's bytes
+  struct Row {          // one message of a page
+    int64_t offset;     // in the queue that was read
+    size_t start;       // in the page
+    record::View view;  // of the page's bytes
   };
   struct Page {
     ReadStatus status = ReadStatus::kNoMessageInQueue;
     int64_t nextOffset = 0;
     Bounds bounds;
     size_t bytes = 0;
-    size_t needed = 0;       // > 0: the page is too small, give this many bytes
+    size_t needed = 0;  // > 0: the page is too small, give this many bytes
     std::vector<Row> rows;
     std::vector<Damaged> damaged;
   };
@@ -131,7 +140,8 @@ class Store {
     Bounds bounds;
   };
   Status listQueues(std::vector<QueueInfo>* out);
-  void listLmqs(std::string_view prefix, uint64_t* cursor, size_t limit, std::vector<std::string>* out);
+  void listLmqs(std::string_view prefix, uint64_t* cursor, size_t limit,
+                std::vector<std::string>* out);
   uint64_t lmqCount();
   // A reader takes in what the writer has added.
   Result<bool> refresh();
@@ -163,20 +173,20 @@ class Store {
   std::unique_ptr<StoreParts> parts_;
   StoreListener listener_;
   RecoveryReport report_;
-  std::mutex lock_;                              // everything that an append changes
+  std::mutex lock_;  // everything that an append changes
   std::vector<std::unique_ptr<DispatchPlan>> plans_;
   int64_t clock_ = -1;
   int64_t lastTimestamp_ = 0;
-  RecordIdentity lastRecord_;                    // position and size only, until it is needed
-  int64_t undispatched_ = -1;                    // a record whose dispatch failed; -1: none
+  RecordIdentity lastRecord_;  // position and size only, until it is needed
+  int64_t undispatched_ = -1;  // a record whose dispatch failed; -1: none
   bool closed_ = false;
 
-  std::mutex syncLock_;                          // one sync at a time
+  std::mutex syncLock_;  // one sync at a time
   std::atomic<int64_t> synced_{0};
   std::atomic<bool> failed_{false};
   Status failure_;
   int64_t derivedSynced_ = 0;
-  int64_t derivedSyncedAt_ = 0;                  // ms
+  int64_t derivedSyncedAt_ = 0;  // ms
   uint64_t physicalMemory_ = 0;
   mutable ReadBuffer readBuffer_;
   std::vector<PlacedUnit> unitBuffer_;

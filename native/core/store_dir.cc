@@ -79,7 +79,8 @@ Status StoreDir::lock() {
   if (!*held) {
     const Result<int64_t> pid = abortPid();
     std::string message = "The directory is open elsewhere";
-    if (pid.ok() && *pid > 0) message += " (its abort file names process " + std::to_string(*pid) + ")";
+    if (pid.ok() && *pid > 0)
+      message += " (its abort file names process " + std::to_string(*pid) + ")";
     return Status(Code::kLocked, message + ".").at(root_);
   }
   const Result<uint64_t> size = file->size();

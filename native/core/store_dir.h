@@ -1,6 +1,6 @@
 // The directory: its names, its lock, the abort marker, the checkpoints and the marker of ours.
-// Everything of RocketMQ's keeps RocketMQ's name and bytes (spec 1.1, 5.9); what is ours lies beside
-// it: lmq-store.json, lmq/, state, cut/, work/.
+// Everything of RocketMQ's keeps RocketMQ's name and bytes (spec 1.1, 5.9); what is ours lies
+// beside it: lmq-store.json, lmq/, state, cut/, work/.
 #pragma once
 
 #include <cstdint>
@@ -57,8 +57,8 @@ struct Marker {
   int64_t format = kFormat;
   int64_t mappedFileSizeCommitLog = 0;
   int64_t mappedFileSizeConsumeQueue = 0;
-  // End of the log when a directory of RocketMQ's was taken over; -1 if it always was ours. Units of
-  // consumequeue/%LMQ%… below it decide the numbering of light queues, also in a rebuild.
+  // End of the log when a directory of RocketMQ's was taken over; -1 if it always was ours. Units
+  // of consumequeue/%LMQ%… below it decide the numbering of light queues, also in a rebuild.
   int64_t adoptedAt = -1;
 };
 
@@ -72,7 +72,7 @@ class StoreDir {
   std::string lmq() const { return root_ + "/lmq"; }
   std::string state() const { return root_ + "/state"; }
   std::string cut() const { return root_ + "/cut"; }
-  std::string work() const { return root_ + "/work"; }   // files under construction
+  std::string work() const { return root_ + "/work"; }  // files under construction
   std::string lockPath() const { return root_ + "/lock"; }
   std::string abortPath() const { return root_ + "/abort"; }
   std::string markerPath() const { return root_ + "/lmq-store.json"; }
@@ -85,9 +85,9 @@ class StoreDir {
   // Does anyone hold the lock? Asks only; changes nothing.
   Result<bool> isLocked() const;
 
-  Result<bool> aborted() const;            // the previous writer did not close
-  Result<int64_t> abortPid() const;        // -1 if there is none to read
-  Status createAbort();                    // synced, its directory entry too
+  Result<bool> aborted() const;      // the previous writer did not close
+  Result<int64_t> abortPid() const;  // -1 if there is none to read
+  Status createAbort();              // synced, its directory entry too
   Status removeAbort();
 
   Result<std::optional<Marker>> readMarker() const;

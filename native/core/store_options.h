@@ -13,24 +13,24 @@ namespace lmq {
 struct StoreOptions {
   std::string path;
   bool readOnly = false;
-  bool adopt = false;              // open a directory of RocketMQ's for writing
-  bool repair = false;             // cut the log at damage, also below what was synced
-  uint64_t commitLogSize = 0;      // bytes a file; 0: the directory's own, else the default
+  bool adopt = false;          // open a directory of RocketMQ's for writing
+  bool repair = false;         // cut the log at damage, also below what was synced
+  uint64_t commitLogSize = 0;  // bytes a file; 0: the directory's own, else the default
   uint64_t consumeQueueSize = 0;
   uint64_t defaultCommitLogSize = 0;
   uint64_t defaultConsumeQueueSize = 0;
   size_t maxMessageSize = 0;
   bool crcProperty = true;
-  bool requireCrc = false;         // forceVerifyPropCRC
+  bool requireCrc = false;  // forceVerifyPropCRC
   bool checkCrcOnRecover = true;
-  size_t recoverMaxFiles = 0;      // commitLogRecoverMaxNum; 0: no limit
-  bool lmq = true;                 // enableLmq and enableMultiDispatch
-  bool syncFlush = false;          // readers see what is on the device
-  int64_t flushInterval = 500;     // ms
-  int64_t derivedInterval = 60000; // ms between syncs of queues and index
+  size_t recoverMaxFiles = 0;       // commitLogRecoverMaxNum; 0: no limit
+  bool lmq = true;                  // enableLmq and enableMultiDispatch
+  bool syncFlush = false;           // readers see what is on the device
+  int64_t flushInterval = 500;      // ms
+  int64_t derivedInterval = 60000;  // ms between syncs of queues and index
   uint64_t prepareAhead = 0;
   size_t checkBufferCap = 0;
-  uint64_t maxLmqQueues = 0;       // 0: no limit
+  uint64_t maxLmqQueues = 0;  // 0: no limit
   size_t maxFilterBytes = 16000;
   size_t travelFiles = 1;
   size_t hotBytes = 262144;
@@ -56,13 +56,13 @@ struct RecoveryReport {
   int64_t scannedFrom = 0;
   int64_t scannedRecords = 0;
   int64_t dispatchedRecords = 0;
-  int64_t cutFrom = -1;            // -1: nothing was cut
+  int64_t cutFrom = -1;  // -1: nothing was cut
   int64_t cutBytes = 0;
   std::string cutVerdict;
   std::string cutSavedTo;
-  std::string lmqRebuilt;          // why; empty: it was not
+  std::string lmqRebuilt;  // why; empty: it was not
   int64_t lmqImported = 0;
-  std::vector<Status> notes;       // at most kMaxNotes
+  std::vector<Status> notes;  // at most kMaxNotes
 
   static constexpr size_t kMaxNotes = 100;
   void note(Status status) {

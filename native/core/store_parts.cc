@@ -25,9 +25,9 @@ Result<uint64_t> findLogFileSize(const std::string& directory) {
 Status decide(const char* option, uint64_t found, uint64_t given, uint64_t fallback,
               const std::string& directory, uint64_t* size) {
   if (found != 0 && given != 0 && found != given) {
-    return Status(Code::kConfigMismatch,
-                  std::string("The directory's files decide ") + option + ": they have " +
-                      std::to_string(found) + " bytes, not " + std::to_string(given) + ".")
+    return Status(Code::kConfigMismatch, std::string("The directory's files decide ") + option +
+                                             ": they have " + std::to_string(found) +
+                                             " bytes, not " + std::to_string(given) + ".")
         .at(directory)
         .offset(static_cast<int64_t>(given))
         .limit(static_cast<int64_t>(found));
@@ -100,7 +100,8 @@ Status StoreParts::prepare() {
     const Result<bool> foreign = isRocketMq();
     if (!foreign.ok()) return foreign.status();
     if (isForeign() && *foreign && !options.adopt) {
-      return Status(Code::kForeignDirectory, "lmq-store did not make this directory.").at(dir.root());
+      return Status(Code::kForeignDirectory, "lmq-store did not make this directory.")
+          .at(dir.root());
     }
     LMQ_TRY(makeDirectories(dir.root()));
     LMQ_TRY(dir.lock());
@@ -113,7 +114,8 @@ Status StoreParts::prepare() {
   files.workDirectory = dir.work();
   files.fileSize = commitLogSize_;
   files.prepareAhead = options.readOnly ? 0 : options.prepareAhead;
-  files.reserveStep = std::min<uint64_t>(std::max<uint64_t>(options.prepareAhead, 1 << 20), commitLogSize_);
+  files.reserveStep =
+      std::min<uint64_t>(std::max<uint64_t>(options.prepareAhead, 1 << 20), commitLogSize_);
   files.access = options.readOnly ? Access::kReadQuietly : Access::kWrite;
   files.readMode = queueOptions().readMode;
   log = std::make_unique<CommitLog>(files, &preparer);

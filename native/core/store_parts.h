@@ -19,27 +19,26 @@ struct StoreParts {
   StoreOptions options;
   StoreDir dir;
   std::optional<Marker> marker;
-  Preparer preparer;                        // outlives the files that use it
+  Preparer preparer;  // outlives the files that use it
   std::unique_ptr<CommitLog> log;
   std::unique_ptr<ConsumeQueueTable> queues;
   // Light queues as RocketMQ keeps them, consumequeue/%LMQ%…/0: read by a reader of a foreign
   // directory, and imported when a directory is adopted.
   std::unique_ptr<ConsumeQueueTable> lmqDirectories;
-  std::unique_ptr<LmqIndex> lmq;            // null in a reader of a foreign directory
-  bool lmqInMemory = false;                 // a reader had to build the index by itself
-  int quietRefreshes = 0;                   // a reader's, since the log last grew
+  std::unique_ptr<LmqIndex> lmq;  // null in a reader of a foreign directory
+  bool lmqInMemory = false;       // a reader had to build the index by itself
+  int quietRefreshes = 0;         // a reader's, since the log last grew
   LmqState state;
   OwnCheckpoint checkpoint;
-  std::vector<Status> oddFiles;             // of another length; a reader leaves them out
+  std::vector<Status> oddFiles;  // of another length; a reader leaves them out
 
-  explicit StoreParts(StoreOptions given)
-      : options(std::move(given)), dir(options.path) {}
+  explicit StoreParts(StoreOptions given) : options(std::move(given)), dir(options.path) {}
 
   bool isForeign() const { return !marker.has_value(); }
 
   // Looks at the directory, takes the lock (a writer), decides sizes, lists the files. Changes
-  // nothing but an empty or missing root directory. Refusals: kNotFound, kForeignDirectory, kLocked,
-  // kVersion, kConfigMismatch, kFileSize.
+  // nothing but an empty or missing root directory. Refusals: kNotFound, kForeignDirectory,
+  // kLocked, kVersion, kConfigMismatch, kFileSize.
   Status prepare();
   MappedFileQueue::Options queueOptions() const;
   int64_t unitsPerFile() const {

@@ -38,8 +38,8 @@ bool hasHash(std::string_view tags, int64_t tagsCode) {
 // Where one read stands.
 struct Store::Scan {
   size_t byteLimit = 0;
-  int64_t end = 0;               // records end at or below it
-  int64_t skipBelow = 0;         // after an unreadable record: the start of the next log file
+  int64_t end = 0;        // records end at or below it
+  int64_t skipBelow = 0;  // after an unreadable record: the start of the next log file
   bool stop = false;
 };
 
@@ -57,13 +57,15 @@ Status Store::unitsAt(QueueRef queue, int64_t from, size_t max, PlacedUnit* out,
 Status Store::boundsOf(QueueRef queue, Bounds* out) {
   const int64_t logMin = parts_->log->minPosition();
   if (queue.lmq && !lmqIsDirectory()) {
-    if (queue.number >= parts_->lmq->queueCount()) return Status(Code::kInternal, "There is no such light queue.");
+    if (queue.number >= parts_->lmq->queueCount())
+      return Status(Code::kInternal, "There is no such light queue.");
     out->max = parts_->lmq->nextOffset(queue.number);
     out->min = parts_->lmq->minOffset(queue.number, logMin);
     return {};
   }
   const auto& table = queue.lmq ? parts_->lmqDirectories : parts_->queues;
-  if (queue.number >= table->all().size()) return Status(Code::kInternal, "There is no such queue.");
+  if (queue.number >= table->all().size())
+    return Status(Code::kInternal, "There is no such queue.");
   ConsumeQueue& found = *table->all()[queue.number];
   Result<int64_t> min = found.minOffset(logMin);
   if (!min.ok()) return min.takeStatus();
@@ -116,18 +118,21 @@ Status Store::scanUnits(const ReadRequest& request, Scan& scan, Page* page) {
   const StoreOptions& options = parts_->options;
   const int64_t perFile = parts_->unitsPerFile();
   const int64_t scanLimit = std::max<int64_t>(
-      static_cast<int64_t>((options.maxFilterBytes + ConsumeQueue::kUnitSize - 1) / ConsumeQueue::kUnitSize),
+      static_cast<int64_t>((options.maxFilterBytes + ConsumeQueue::kUnitSize - 1) /
+                           ConsumeQueue::kUnitSize),
       static_cast<int64_t>(request.maxMessages));
   unitBuffer_.resize(kUnitsAtOnce);
   // Without a filter no more units than messages can be used.
-  const size_t atOnce = request.tags.empty() ? std::clamp<size_t>(request.maxMessages, 1, kUnitsAtOnce)
-                                             : kUnitsAtOnce;
+  const size_t atOnce = request.tags.empty()
+                            ? std::clamp<size_t>(request.maxMessages, 1, kUnitsAtOnce)
+                            : kUnitsAtOnce;
   // One queue file after the other, more than one only while nothing was found. Light queues have
   // the same borders, so that an exported directory answers alike.
   for (size_t file = 0; file < options.travelFiles && page->rows.empty() && !scan.stop; ++file) {
     const int64_t fileEnd = std::min((page->nextOffset / perFile + 1) * perFile, page->bounds.max);
     while (page->nextOffset < fileEnd && !scan.stop) {
-      const size_t wanted = std::min<size_t>(atOnce, static_cast<size_t>(fileEnd - page->nextOffset));
+      const size_t wanted =
+          std::min<size_t>(atOnce, static_cast<size_t>(fileEnd - page->nextOffset));
       size_t count = 0;
       LMQ_TRY(unitsAt(request.queue, page->nextOffset, wanted, unitBuffer_.data(), &count));
       if (count == 0) {
@@ -213,7 +218,8 @@ Status Store::take(const ReadRequest& request, const PlacedUnit& placed, Scan& s
   record::Check check;
   check.bodyCrc = check.propertyCrc = request.verify;
   check.physicalOffset = request.verify ? unit.physicalOffset : -1;
-  if (record::check(copy, size, check, &row.view) != record::Verdict::kRecord || row.view.size != size) {
+  if (record::check(copy, size, check, &row.view) != record::Verdict::kRecord ||
+      row.view.size != size) {
     return removing(true);
   }
   // Tags with the hash that was asked for, but another text.
@@ -236,7 +242,8 @@ Status Store::readAt(int64_t physicalOffset, bool verify, uint8_t* out, size_t s
   if (closed_) return Status(Code::kClosed, "The store is closed.").at(parts_->dir.root());
   const int64_t readable = parts_->log->readableBehind(physicalOffset);
   if (readable < static_cast<int64_t>(record::kMinSize)) return {};
-  Result<MappedFileQueue::Pinned> head = parts_->log->read(physicalOffset, record::kBlankSize, readBuffer_);
+  Result<MappedFileQueue::Pinned> head =
+      parts_->log->read(physicalOffset, record::kBlankSize, readBuffer_);
   if (!head.ok()) return head.status().code() == Code::kNotFound ? Status() : head.takeStatus();
   bool blank = false;
   const int64_t claimed = record::claimedSize(head->data, &blank);
@@ -253,7 +260,9 @@ Status Store::readAt(int64_t physicalOffset, bool verify, uint8_t* out, size_t s
   record::Check check;
   check.physicalOffset = physicalOffset;
   check.bodyCrc = check.propertyCrc = verify;
-  if (record::check(out, static_cast<size_t>(claimed), check, &row.view) != record::Verdict::kRecord) return {};
+  if (record::check(out, static_cast<size_t>(claimed), check, &row.view) !=
+      record::Verdict::kRecord)
+    return {};
   row.offset = row.view.queueOffset;
   page->rows.push_back(row);
   page->bytes = static_cast<size_t>(claimed);

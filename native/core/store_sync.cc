@@ -13,8 +13,8 @@ namespace {
 // of its queues.
 constexpr uint64_t kSnapshotEntries = 1'000'000;
 
-// There was no room to write down how far syncs have come. What is synced stays so, an older note is
-// safe, and the next sync writes it again.
+// There was no room to write down how far syncs have come. What is synced stays so, an older note
+// is safe, and the next sync writes it again.
 bool isOutOfRoom(const Status& status) { return status.code() == Code::kDiskFull; }
 
 }  // namespace

@@ -61,9 +61,10 @@ Status StoreVerify::stepLog(Progress* progress) {
     if (step->verdict == record::Verdict::kBlank) continue;
     if (!damagedBefore_) {
       const int64_t base = step->position - step->position % store_.parts().log->fileSize();
-      progress->faults.push_back({Code::kCorruptRecord, record::verdictText(step->verdict),
-                                  store_.parts().dir.commitLog() + "/" + fileNameOf(static_cast<uint64_t>(base)),
-                                  step->position});
+      progress->faults.push_back(
+          {Code::kCorruptRecord, record::verdictText(step->verdict),
+           store_.parts().dir.commitLog() + "/" + fileNameOf(static_cast<uint64_t>(base)),
+           step->position});
     }
     damagedBefore_ = true;
     LMQ_TRY(log_.passDamage(*step));
@@ -128,21 +129,25 @@ void StoreVerify::checkUnit(Store::QueueRef queue, const std::string& name, int3
   const Unit& unit = placed.unit;
   if (unit.size == ConsumeQueue::kBlankSize || unit.physicalOffset >= logEnd_) return;
   const auto fault = [&](const char* what) {
-    progress->faults.push_back({Code::kCorruptRecord, name + ": " + what,
-                                store_.parts().dir.commitLog() + " at " + std::to_string(unit.physicalOffset),
-                                placed.queueOffset});
+    progress->faults.push_back(
+        {Code::kCorruptRecord, name + ": " + what,
+         store_.parts().dir.commitLog() + " at " + std::to_string(unit.physicalOffset),
+         placed.queueOffset});
   };
   lookup_.seek(unit.physicalOffset);
   const Result<CommitLogScan::Step> step = lookup_.step();
   if (!step.ok()) return fault("the record of this unit cannot be read");
   const record::View& view = (*step).view;
-  if ((*step).verdict != record::Verdict::kRecord) return fault("this unit leads to no whole record");
-  if (static_cast<int32_t>(view.size) != unit.size) return fault("this unit states another size than its record");
+  if ((*step).verdict != record::Verdict::kRecord)
+    return fault("this unit leads to no whole record");
+  if (static_cast<int32_t>(view.size) != unit.size)
+    return fault("this unit states another size than its record");
   if (queue.lmq) {
     if (!listed(record::findProperty(view.properties(), record::kDispatchName), name)) {
       fault("this entry leads to a record that does not name the queue");
     }
-  } else if (view.topic() != name || view.queueId != queueId || view.queueOffset != placed.queueOffset) {
+  } else if (view.topic() != name || view.queueId != queueId ||
+             view.queueOffset != placed.queueOffset) {
     fault("this unit leads to a record of another queue or offset");
   }
 }

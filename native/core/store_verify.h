@@ -23,7 +23,7 @@ class StoreVerify {
   };
   struct Progress {
     bool done = false;
-    int64_t position = 0;   // bytes of log and queues looked at, of `total`
+    int64_t position = 0;  // bytes of log and queues looked at, of `total`
     int64_t total = 0;
     int64_t records = 0;
     int64_t units = 0;
@@ -44,7 +44,7 @@ class StoreVerify {
   CommitLogScan lookup_;
   int64_t logMin_;
   int64_t logEnd_;
-  bool damagedBefore_ = false;   // one fault for a stretch of damage
+  bool damagedBefore_ = false;  // one fault for a stretch of damage
   bool inLog_ = true;
   bool lmq_ = false;
   uint64_t queue_ = 0;
