@@ -13,7 +13,7 @@
       "cflags!": ["-fno-exceptions"],
       "cflags_cc!": ["-fno-exceptions", "-std=gnu++17", "-std=gnu++20"],
       # No -march: one binary serves every machine, the fast kernels are chosen at run time.
-      "cflags_cc": ["-std=c++20", "-O3", "-Wall", "-Wextra", "-fvisibility=hidden", "-fno-rtti"],
+      "cflags_cc": ["-std=c++20", "-O2", "-Wall", "-Wextra", "-fvisibility=hidden", "-fno-rtti"],
       "xcode_settings": {
         "CLANG_CXX_LANGUAGE_STANDARD": "c++20",
         "CLANG_CXX_LIBRARY": "libc++",

@@ -128,6 +128,16 @@ describe('offsets', () => {
     expect(textsOf(store.lmq('c'))).toEqual(['a,c', 'a,c,a']);
   });
 
+  it('belong to every name of a long list, whichever of them changes', async () => {
+    await using store = await openWith();
+    const names = Array.from({ length: 100 }, (_, i) => `name-${i}`);
+    for (let i = 0; i < names.length; i++) {
+      store.append(to(names, { body: '' }));
+      names[i] = `other-${i}`;
+      expect(store.append(to(names, { body: '' })).lmqOffsets[i]).toBe(0);
+    }
+  });
+
   it('are those of more lists than are remembered', async () => {
     await using store = await openWith({ mappedFileSizeCommitLog: 8 << 20 });
     const next = new Map<string, number>();

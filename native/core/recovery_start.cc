@@ -63,7 +63,7 @@ Status decideStart(StoreParts& parts, CommitLogScan& log, RecoveryPlan* plan) {
     const int64_t ourEnd = own.last.physicalOffset >= 0 ? own.last.physicalOffset : own.logEnd;
     plan->scanFrom = startAt(log, std::max(first, closed ? ourEnd : own.derivedSynced));
     plan->syncedBelow = closed ? own.logEnd : own.logSynced;
-    plan->last = closed ? own.last : RecordIdentity{};
+    plan->last = own.last;
     plan->lastTimestamp = own.lastTimestamp;
     return {};
   }

@@ -36,7 +36,7 @@ struct BrokerCheckpoint {
 //   32  8     entries of the light-queue index on the device
 //   40  8     1 after a clean close, else 0
 //   48  8     end of the log at a clean close
-//   56  24    the last record at a clean close: physical offset, size, CRC (RecordIdentity)
+//   56  24    the last record below derivedSynced: physical offset, size, CRC (RecordIdentity)
 //   80  8     store timestamp of the last record
 //   88  8     units that the topic queues hold of the log below derivedSynced, over all queues
 struct OwnCheckpoint {

@@ -87,6 +87,9 @@ Status Store::syncDerived() {
     own.lmqEntries = entries;
     own.lastTimestamp = timestamp;
     own.queueUnits = units;
+    Result<RecordIdentity> last = identify(*parts_, lastPosition);
+    if (!last.ok()) return last.takeStatus();
+    own.last = *last;
     LMQ_TRY(parts_->dir.writeOwnCheckpoint(&own));
     LMQ_TRY(parts_->dir.syncOwnCheckpoint());
     BrokerCheckpoint broker;
@@ -123,7 +126,10 @@ Status Store::writeLmqSnapshot() {
 }
 
 Status Store::flush() {
-  LMQ_TRY(checkWritable());
+  {
+    const std::lock_guard<std::mutex> guard(lock_);
+    LMQ_TRY(checkWritable());
+  }
   const std::lock_guard<std::mutex> guard(syncLock_);
   Status status = syncLog();
   if (status.ok()) status = syncDerived();

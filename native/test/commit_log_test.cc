@@ -168,7 +168,8 @@ TEST_P(CommitLogTest, ABlankRecordOfAnotherLengthIsDamage) {
 
 TEST_P(CommitLogTest, ARecordThatClaimsMoreThanItsFileIsDamage) {
   add(300);
-  const uint8_t sizes[][4] = {{0, 0, 4, 1}, {0, 1, 0, 0}, {0x7F, 0xFF, 0xFF, 0xFF}, {0x80, 0, 0, 0}};
+  const uint8_t sizes[][4] = {
+      {0, 0, 4, 1}, {0, 1, 0, 0}, {0x7F, 0xFF, 0xFF, 0xFF}, {0x80, 0, 0, 0}};
   for (const auto& size : sizes) {
     writeAt(file(), 0, size, 4);
     const record::Verdict verdict = verdictAt(scan(), 0);

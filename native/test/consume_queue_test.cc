@@ -124,8 +124,8 @@ TEST_F(ConsumeQueueTest, AnEmptyOrTornLastFileIsFine) {  // BR-053
 
 TEST_F(ConsumeQueueTest, UnitsThatAreNoneEndTheQueue) {  // spec 5.4, Q56
   make(4);
-  for (const std::string& unit : {std::string(20, '\0'), unitBytes(-1, 100), unitBytes(100, -5),
-                                  unitBytes(100, 0)}) {
+  for (const std::string& unit :
+       {std::string(20, '\0'), unitBytes(-1, 100), unitBytes(100, -5), unitBytes(100, 0)}) {
     writeAt(file(0), 20, unit.data(), unit.size());
     EXPECT_EQ(load()->maxOffset(), 1);
   }
@@ -222,7 +222,8 @@ TEST_F(ConsumeQueueTest, BlankUnitsInBetweenHideNoMessage) {
     }
     for (int64_t min = 0; min < 7; ++min) {
       int64_t expected = min;
-      while (expected > 0 && expected < queue->maxOffset() && (holes >> (expected - 1) & 1) != 0) ++expected;
+      while (expected > 0 && expected < queue->maxOffset() && (holes >> (expected - 1) & 1) != 0)
+        ++expected;
       EXPECT_EQ(*queue->minOffset(min * 100), std::min(expected, queue->maxOffset())) << holes;
     }
   }

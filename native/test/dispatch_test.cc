@@ -154,8 +154,8 @@ TEST_F(DispatchTest, APlanIsUsedForAnotherList) {
 // Names -------------------------------------------------------------------------------------
 
 TEST(DispatchNames, SomeTopicsTakeNoPartInLightQueues) {  // spec 4.2, Q20
-  for (const char* topic : {"%RETRY%g", "%DLQ%g", "rmq_sys_x", "SCHEDULE_TOPIC_XXXX",
-                            "RMQ_SYS_TRANS_HALF_TOPIC"}) {
+  for (const char* topic :
+       {"%RETRY%g", "%DLQ%g", "rmq_sys_x", "SCHEDULE_TOPIC_XXXX", "RMQ_SYS_TRANS_HALF_TOPIC"}) {
     EXPECT_FALSE(topicAllowsLmq(topic)) << topic;
   }
   for (const char* topic : {"T", "RETRY", "RMQ_SYS_x", "schedule_topic_xxxx", ""}) {
@@ -164,8 +164,9 @@ TEST(DispatchNames, SomeTopicsTakeNoPartInLightQueues) {  // spec 4.2, Q20
 }
 
 TEST(DispatchNames, WhatADirectoryCannotHoldIsUnsafe) {  // spec Q22
-  for (const std::string& name : {std::string(), std::string("."), std::string(".."), std::string("a/b"),
-                                  std::string("a\0b", 3), std::string(256, 'a')}) {
+  for (const std::string& name :
+       {std::string(), std::string("."), std::string(".."), std::string("a/b"),
+        std::string("a\0b", 3), std::string(256, 'a')}) {
     EXPECT_FALSE(isSafeName(name)) << name;
   }
   for (const std::string& name : {std::string("..."), std::string(255, 'a'), std::string("%LMQ%"),
@@ -258,12 +259,18 @@ TEST_F(DispatchTest, FieldsWithoutANumberArePassedOver) {  // spec Q1, Q23
     const char* names;
     const char* offsets;
     int64_t a, b;
-  } lists[] = {{"%LMQ%b,a", "0,", -1, 1},      {"a,%LMQ%b", ",0", -1, 1},
-               {"%LMQ%a,,%LMQ%b", "0,,0", 1, 1}, {"%LMQ%a,%LMQ%b", "0", 1, -1},
-               {"%LMQ%a", "0,0,0", 1, -1},      {"%LMQ%a,%LMQ%b", "x,0", -1, 1},
-               {"%LMQ%a,%LMQ%b", "-1,00", -1, 1}, {"%LMQ%a,%LMQ%b", "9999999999999999999,0", -1, 1},
-               {"%LMQ%a", "", -1, -1},          {",", ",", -1, -1},
-               {"%LMQ%a ", "0", -1, -1},        {"a", "0", -1, -1}};
+  } lists[] = {{"%LMQ%b,a", "0,", -1, 1},
+               {"a,%LMQ%b", ",0", -1, 1},
+               {"%LMQ%a,,%LMQ%b", "0,,0", 1, 1},
+               {"%LMQ%a,%LMQ%b", "0", 1, -1},
+               {"%LMQ%a", "0,0,0", 1, -1},
+               {"%LMQ%a,%LMQ%b", "x,0", -1, 1},
+               {"%LMQ%a,%LMQ%b", "-1,00", -1, 1},
+               {"%LMQ%a,%LMQ%b", "9999999999999999999,0", -1, 1},
+               {"%LMQ%a", "", -1, -1},
+               {",", ",", -1, -1},
+               {"%LMQ%a ", "0", -1, -1},
+               {"a", "0", -1, -1}};
   int64_t at = 0;
   for (const auto& list : lists) {
     SCOPED_TRACE(std::string(list.names) + " " + list.offsets);

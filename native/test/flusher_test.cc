@@ -91,7 +91,9 @@ TEST(FlusherTest, StoppingWaitsForTheRunningWork) {
   EXPECT_EQ(held.runs().size(), 1u);
 }
 
-TEST(FlusherTest, ItEndsWithoutEverHavingRun) { Flusher flusher(kNever, [](bool) { FAIL(); }); }
+TEST(FlusherTest, ItEndsWithoutEverHavingRun) {
+  Flusher flusher(kNever, [](bool) { FAIL(); });
+}
 
 // Syncs of a store --------------------------------------------------------------------------
 
@@ -175,6 +177,45 @@ TEST_F(SyncTest, WhatRecoveryAcceptedIsSyncedByItself) {
   std::unique_ptr<Store> store = open();
   watch_.awaitSynced(store->logEnd());
   EXPECT_EQ(checkpoint().logSynced, store->logEnd());
+}
+
+TEST_F(SyncTest, AppendsReadsAndSyncsRunBesideEachOther) {
+  std::unique_ptr<Store> store = open();
+  put(*store, {"first", {"%LMQ%a"}});
+  constexpr int kEach = 300;
+  std::atomic<int> writing{2};
+  const auto write = [&](size_t plan) {
+    for (int i = 0; i < kEach; ++i) {
+      const std::string names = "%LMQ%a,%LMQ%" + std::to_string(plan) + "." + std::to_string(i);
+      Message message;
+      message.body = "x";
+      message.bornHost = message.storeHost = store->options().storeHost;
+      Store::Appended at;
+      if (!store->setPlan(plan, names, 2, true).ok() ||
+          !store->append(0, message, static_cast<int64_t>(plan), &at).ok()) {
+        std::abort();
+      }
+    }
+    --writing;
+  };
+  std::thread others[] = {std::thread(write, 1), std::thread(write, 2), std::thread([&] {
+                            while (writing > 0) {
+                              if (!store->flush().ok()) std::abort();
+                              store->requestSync();
+                            }
+                          })};
+  while (writing > 0) {
+    const Store::Page page = read(*store, lmqOf(*store, "%LMQ%a"), 0);
+    EXPECT_EQ(page.rows[0].view.body(), "first");
+    EXPECT_TRUE(page.damaged.empty());
+  }
+  for (std::thread& other : others) other.join();
+  EXPECT_EQ(messages(*store, "%LMQ%a").size(), 2u * kEach + 1);
+  ASSERT_TRUE(succeeded(store->close()));
+  reopen(&store);
+  EXPECT_EQ(store->recovery().scannedRecords, 0);
+  EXPECT_EQ(messages(*store).size(), 2u * kEach + 1);
+  EXPECT_EQ(store->lmqCount(), 2u * kEach + 1);
 }
 
 #ifdef __linux__
@@ -270,7 +311,8 @@ TEST_F(SyncTest, AFileIsSyncedWithItsDirectory) {  // BR-020
 
 // A write that fails ------------------------------------------------------------------------
 
-TEST_F(SyncTest, WhicheverWriteOfAnAppendFailsNothingIsLostAndNothingComesTwice) {  // BR-018, BR-021
+TEST_F(SyncTest,
+       WhicheverWriteOfAnAppendFailsNothingIsLostAndNothingComesTwice) {  // BR-018, BR-021
   PositionalWrites byPosition;
   std::vector<Status> faults;
   listener_.fault = [&](const Status& status) { faults.push_back(status); };

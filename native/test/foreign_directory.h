@@ -11,7 +11,8 @@ namespace lmq {
 
 class ForeignDirectory {
  public:
-  explicit ForeignDirectory(std::string root, int64_t start = 0) : root_(std::move(root)), end_(start) {
+  explicit ForeignDirectory(std::string root, int64_t start = 0)
+      : root_(std::move(root)), end_(start) {
     std::filesystem::create_directories(root_ + "/commitlog");
     std::filesystem::create_directories(root_ + "/consumequeue");
     setCheckpoint(0, 0);
@@ -41,8 +42,8 @@ class ForeignDirectory {
 
   // The unit of the record at `position` (-1: a blank one) in consumequeue/<queue>.
   void addUnit(const std::string& queue, int64_t offset, int64_t position) {
-    const std::string unit = position < 0 ? unitBytes(0, 0x7FFFFFFF)
-                                          : unitBytes(position, sizes_[position]);
+    const std::string unit =
+        position < 0 ? unitBytes(0, 0x7FFFFFFF) : unitBytes(position, sizes_[position]);
     const int64_t at = offset * 20;
     const int64_t base = at - at % static_cast<int64_t>(kQueueSize);
     const std::string directory = root_ + "/consumequeue/" + queue;

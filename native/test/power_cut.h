@@ -1,5 +1,5 @@
-// What a power cut leaves of a directory: what was synced for certain; of the rest any sector and any
-// directory's state, or none of it.
+// What a power cut leaves of a directory: what was synced for certain; of the rest any sector and
+// any directory's state, or none of it.
 #pragma once
 
 #include "system_calls.h"
@@ -82,7 +82,8 @@ class PowerCut {
     Names names;
     std::error_code gone;
     for (const auto& entry : std::filesystem::directory_iterator(path, gone)) {
-      names[entry.path().filename().string()] = {numberOf(entry.path().string()), entry.is_directory()};
+      names[entry.path().filename().string()] = {numberOf(entry.path().string()),
+                                                 entry.is_directory()};
     }
     return names;
   }
@@ -135,7 +136,8 @@ class PowerCut {
     for (std::string line; std::getline(maps, line);) {
       uint64_t start = 0, end = 0, offset = 0, number = 0;
       int path = 0;
-      if (std::sscanf(line.c_str(), "%lx-%lx %*s %lx %*s %lu %n", &start, &end, &offset, &number, &path) < 4 ||
+      if (std::sscanf(line.c_str(), "%lx-%lx %*s %lx %*s %lu %n", &start, &end, &offset, &number,
+                      &path) < 4 ||
           from < start || from >= end) {
         continue;
       }
@@ -145,7 +147,8 @@ class PowerCut {
       put(&file, offset + (first - start), reinterpret_cast<const char*>(first),
           std::min<size_t>(whole, end - first));
       struct stat status;
-      if (::stat(line.c_str() + path, &status) == 0) file.size = static_cast<uint64_t>(status.st_size);
+      if (::stat(line.c_str() + path, &status) == 0)
+        file.size = static_cast<uint64_t>(status.st_size);
       return;
     }
   }
@@ -170,7 +173,8 @@ class PowerCut {
   // A file may have another name than its directory had when it was synced.
   std::string findPath(uint64_t number) const {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root_)) {
-      if (!entry.is_directory() && numberOf(entry.path().string()) == number) return entry.path().string();
+      if (!entry.is_directory() && numberOf(entry.path().string()) == number)
+        return entry.path().string();
     }
     return "";
   }
@@ -195,7 +199,8 @@ class PowerCut {
     EXPECT_EQ(::ftruncate(file, static_cast<off_t>(synced.size)), 0);
     for (const auto& [at, sector] : synced.sectors) {
       const size_t length = std::min<uint64_t>(kSector, at < synced.size ? synced.size - at : 0);
-      EXPECT_EQ(::pwrite(file, sector.data(), length, static_cast<off_t>(at)), static_cast<ssize_t>(length));
+      EXPECT_EQ(::pwrite(file, sector.data(), length, static_cast<off_t>(at)),
+                static_cast<ssize_t>(length));
     }
     ::close(file);
   }

@@ -212,8 +212,11 @@ TEST_F(AdoptTest, ACleanLogThatEndsWithABlankRecordOpens) {
 TEST_F(AdoptTest, WhatCannotBeDispatchedIsNotedAndKept) {
   ForeignDirectory directory = foreign();
   directory.add({"one"}, 0);
-  const Put strange[] = {{"x", {}, "", "../up"}, {"x", {}, "", "."}, {"x", {}, "", "%LMQ%a"},
-                         {"x", {}, "", std::string("a\0b", 3)}, {"x", {}, "", "T", -1}};
+  const Put strange[] = {{"x", {}, "", "../up"},
+                         {"x", {}, "", "."},
+                         {"x", {}, "", "%LMQ%a"},
+                         {"x", {}, "", std::string("a\0b", 3)},
+                         {"x", {}, "", "T", -1}};
   for (const Put& put : strange) directory.add(put, 0, {}, false);
   for (const int64_t offset : {int64_t{-1}, int64_t{1} << 62, INT64_MAX, INT64_MAX / 20}) {
     directory.add({"x"}, offset, {}, false);
@@ -285,9 +288,9 @@ TEST_F(BetweenTest, ItsLightUnitsDecideTheNumbering) {
   const Record record = addThird(end);
   std::filesystem::create_directories(*this / "consumequeue/%LMQ%a/0");
   std::string units(kQueueSize, '\0');
-  units.replace(0, 80, unitBytes(0, 0x7FFFFFFF) + unitBytes(0, 0x7FFFFFFF) +
-                           unitBytes(0, 0x7FFFFFFF) +
-                           unitBytes(end, static_cast<int32_t>(record.size())));
+  units.replace(0, 80,
+                unitBytes(0, 0x7FFFFFFF) + unitBytes(0, 0x7FFFFFFF) + unitBytes(0, 0x7FFFFFFF) +
+                    unitBytes(end, static_cast<int32_t>(record.size())));
   writeFile(queueFile(0, kA), units);
   std::unique_ptr<Store> store = open();
   EXPECT_EQ(messages(*store, "%LMQ%a"), (Texts{"0:one", "1:two", "3:three"}));

@@ -94,7 +94,9 @@ class CrashTest : public StoreTest {
 };
 
 const Texts kAll = {"0:0", "1:1", "2:2", "3:3", "4:4", "5:5"};
-Texts firstOf(size_t count) { return Texts(kAll.begin(), kAll.begin() + static_cast<int64_t>(count)); }
+Texts firstOf(size_t count) {
+  return Texts(kAll.begin(), kAll.begin() + static_cast<int64_t>(count));
+}
 
 TEST_F(CrashTest, TheFirstOpenMayEndAnywhere) {
   std::filesystem::create_directories(root());
@@ -130,7 +132,8 @@ TEST_F(CrashTest, ARecoveryMayEndAnywhere) {
 TEST_F(CrashTest, ARecoveryThatBuildsTheIndexAgainMayEndAnywhere) {
   {
     std::unique_ptr<Store> store = open();
-    for (int i = 0; i < 6; ++i) put(*store, {std::to_string(i), {"%LMQ%a", "%LMQ%" + std::to_string(i)}});
+    for (int i = 0; i < 6; ++i)
+      put(*store, {std::to_string(i), {"%LMQ%a", "%LMQ%" + std::to_string(i)}});
     ASSERT_TRUE(succeeded(store->close()));
   }
   flip(*this / ("lmq/names/" + fileNameOf(0)), 8);
@@ -171,7 +174,8 @@ TEST_F(CrashTest, ALifeMayEndAnywhere) {
 TEST_F(CrashTest, AnAdoptionMayEndAnywhere) {
   ForeignDirectory directory(root());
   std::vector<int64_t> at;
-  for (int64_t i = 0; i < 6; ++i) at.push_back(directory.add({std::to_string(i), {"%LMQ%a"}}, i, {i + 7}));
+  for (int64_t i = 0; i < 6; ++i)
+    at.push_back(directory.add({std::to_string(i), {"%LMQ%a"}}, i, {i + 7}));
   for (int64_t i = 0; i < 6; ++i) directory.addUnit("%LMQ%a/0", i, at[static_cast<size_t>(i)]);
   options_.adopt = true;
   endEverywhere([this] { openQuietly(); },
@@ -213,7 +217,8 @@ TEST_F(CrashTest, WhatWasAcknowledgedSurvivesAKillAtAnyCount) {
     int status = 0;
     ::waitpid(child, &status, 0);
     ASSERT_TRUE(WIFSIGNALED(status));
-    while (::read(acknowledged[0], &last, sizeof(last)) == 8) {}
+    while (::read(acknowledged[0], &last, sizeof(last)) == 8) {
+    }
     ::close(acknowledged[0]);
 
     std::unique_ptr<Store> store = open();

@@ -165,8 +165,14 @@ TEST_P(DerivedTest, ADamagedIndexIsBuiltAgain) {
   const struct {
     std::string name;
     uint64_t at;
-  } places[] = {{table, 3},          {table, 20},   {table, 130},    {entries, 2}, {entries, 29 * 48 + 30},
-                {entries, 5 * 48 + 9}, {names, 1}, {names, 14}};
+  } places[] = {{table, 3},
+                {table, 20},
+                {table, 130},
+                {entries, 2},
+                {entries, 29 * 48 + 30},
+                {entries, 5 * 48 + 9},
+                {names, 1},
+                {names, 14}};
   for (const auto& [name, at] : places) {
     SCOPED_TRACE(name + " at " + std::to_string(at));
     copyTree(directory_ / "copy", root());
@@ -192,7 +198,8 @@ TEST_P(DerivedTest, AnOldIndexCatchesUp) {
   write(8, 28);
   for (const char* name : {"table", "entries", "names"}) {
     remove(std::string("lmq/") + name);
-    std::filesystem::rename(directory_ / ("old/" + std::string(name)), *this / ("lmq/" + std::string(name)));
+    std::filesystem::rename(directory_ / ("old/" + std::string(name)),
+                            *this / ("lmq/" + std::string(name)));
   }
   expectAllAndMore(28);
 }

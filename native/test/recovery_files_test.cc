@@ -137,7 +137,8 @@ TEST_F(RecoveryFilesTest, ARecordCopiedToAnotherPlaceIsNoRecord) {  // spec Q16
 
 TEST_F(RecoveryFilesTest, QueuesAheadOfTheLogAreCutBackToIt) {  // BR-014
   const auto expectNumbers = [&](Store& store, int64_t max) {
-    for (const Store::QueueRef queue : {queueOf(store), lmqOf(store, "%LMQ%a"), lmqOf(store, "%LMQ%b")}) {
+    for (const Store::QueueRef queue :
+         {queueOf(store), lmqOf(store, "%LMQ%a"), lmqOf(store, "%LMQ%b")}) {
       ASSERT_EQ(boundsOf(store, queue).max, max);
       const Store::Page page = read(store, queue, 0);
       ASSERT_EQ(static_cast<int64_t>(page.rows.size()), max);
@@ -147,7 +148,8 @@ TEST_F(RecoveryFilesTest, QueuesAheadOfTheLogAreCutBackToIt) {  // BR-014
   const Put message = {"x", {"%LMQ%a", "%LMQ%b"}};
   std::vector<int64_t> starts;
   const auto cutTo = [&](size_t records) {
-    fill(logFile(), static_cast<uint64_t>(starts[records]), static_cast<uint64_t>(kLogSize - starts[records]));
+    fill(logFile(), static_cast<uint64_t>(starts[records]),
+         static_cast<uint64_t>(kLogSize - starts[records]));
     starts.resize(records);
   };
   {

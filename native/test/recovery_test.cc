@@ -71,7 +71,8 @@ TEST_F(RecoveryTest, ATornLastRecordIsCutAtEveryPossiblePoint) {  // BR-005
   for (int64_t cut = start + 1; cut < start + all[2].size; ++cut) {
     SCOPED_TRACE(cut - start);
     copyTree(original, root());
-    const std::string torn = contentOf(logFile()).substr(static_cast<size_t>(start), static_cast<size_t>(cut - start));
+    const std::string torn =
+        contentOf(logFile()).substr(static_cast<size_t>(start), static_cast<size_t>(cut - start));
     fill(logFile(), static_cast<uint64_t>(cut), static_cast<uint64_t>(start + all[2].size - cut));
     std::unique_ptr<Store> store = open();
     ASSERT_EQ(messages(*store), kTwo);
@@ -83,7 +84,8 @@ TEST_F(RecoveryTest, ATornLastRecordIsCutAtEveryPossiblePoint) {  // BR-005
     ASSERT_EQ(lmqOffset(*store), 2);
     ASSERT_EQ(store->recovery().cutFrom, isZero(torn) ? -1 : start);
     if (!isZero(torn)) {
-      ASSERT_EQ(contentOf(store->recovery().cutSavedTo), torn.substr(0, torn.find_last_not_of('\0') + 1));
+      ASSERT_EQ(contentOf(store->recovery().cutSavedTo),
+                torn.substr(0, torn.find_last_not_of('\0') + 1));
     }
   }
 }
@@ -96,7 +98,8 @@ TEST_F(RecoveryTest, AFlippedByteOfTheUnsyncedTailCutsThereAndSavesWhatIsCut) {
   const RecoveryReport& report = store->recovery();
   EXPECT_EQ(report.cutFrom, all[1].physicalOffset);
   EXPECT_EQ(report.cutBytes, all[1].size + all[2].size);
-  EXPECT_EQ(report.cutSavedTo, *this / ("cut/" + fileNameOf(static_cast<uint64_t>(all[1].physicalOffset))));
+  EXPECT_EQ(report.cutSavedTo,
+            *this / ("cut/" + fileNameOf(static_cast<uint64_t>(all[1].physicalOffset))));
   EXPECT_EQ(contentOf(report.cutSavedTo), cut.substr(0, static_cast<size_t>(report.cutBytes)));
   EXPECT_EQ(messages(*store), Texts{"0:one"});
   EXPECT_EQ(messages(*store, "%LMQ%a"), Texts{"0:one"});
@@ -160,6 +163,14 @@ TEST_F(RecoveryTest, DamageOfTheLastRecordAfterACleanCloseIsRefused) {
   std::unique_ptr<Store> store = open();
   EXPECT_EQ(messages(*store), kTwo);
   EXPECT_EQ(messages(*store, "%LMQ%a"), kTwo);
+}
+
+TEST_F(RecoveryTest, TheLastRecordIsKnownAlsoAfterALifeWithoutMessages) {
+  const std::vector<Store::Appended> all = writeThree();
+  ASSERT_TRUE(succeeded(open()->flush()));
+  ASSERT_TRUE(succeeded(open()->close()));
+  flip(logFile(), static_cast<uint64_t>(all[2].physicalOffset + 100));
+  EXPECT_EQ(refusal(), "STORE_CORRUPT_LOG");
 }
 
 TEST_F(RecoveryTest, AMissingLogFileBelowTheSyncedPositionIsRefused) {

@@ -15,7 +15,9 @@ class AppendTest : public StoreTest, public testing::WithParamInterface<bool> {
   struct State {
     Tree files;
     Texts facts;
-    bool operator==(const State& other) const { return files == other.files && facts == other.facts; }
+    bool operator==(const State& other) const {
+      return files == other.files && facts == other.facts;
+    }
   };
   State stateOf(Store& store) {
     State state;
@@ -272,8 +274,9 @@ TEST_P(AppendTest, ACleanCloseAfterARefusalAtARollLosesNothing) {
 TEST_P(AppendTest, TopicsThatCannotNameAQueueAreRefused) {
   std::unique_ptr<Store> store = open();
   const Tree before = treeOf(root());
-  for (const std::string& topic : {std::string(), std::string("."), std::string(".."), std::string("a/b"),
-                                   std::string("a\0b", 3), std::string(256, 'a'), std::string("%LMQ%a")}) {
+  for (const std::string& topic :
+       {std::string(), std::string("."), std::string(".."), std::string("a/b"),
+        std::string("a\0b", 3), std::string(256, 'a'), std::string("%LMQ%a")}) {
     EXPECT_EQ(store->topic(topic).status().code(), Code::kInvalidTopic) << topic;
   }
   EXPECT_EQ(treeOf(root()), before);
@@ -315,7 +318,10 @@ TEST_P(AppendTest, AFullDiskRefusesAndFreedSpaceIsUsedAgain) {  // BR-019, BR-07
   Result<File> ballast = File::create(disk / "ballast");
   ASSERT_TRUE(ballast.ok());
   for (uint64_t at = 0, step = 1 << 20; step >= 4096;) {  // all but nothing is left
-    if (ballast->writeAt(at, std::string(step, 'x').data(), step).ok()) at += step; else step /= 2;
+    if (ballast->writeAt(at, std::string(step, 'x').data(), step).ok())
+      at += step;
+    else
+      step /= 2;
   }
   std::string code;
   int64_t kept = 0;

@@ -12,9 +12,7 @@ namespace {
 
 class StoreDirTest : public testing::Test {
  protected:
-  StoreDirTest() : dir_(root_.path()) {
-    EXPECT_TRUE(succeeded(makeDirectories(dir_.lmq())));
-  }
+  StoreDirTest() : dir_(root_.path()) { EXPECT_TRUE(succeeded(makeDirectories(dir_.lmq()))); }
   // The code with which another opener in a child process is refused; kOk if it is not.
   Code lockInChild() {
     const pid_t child = ::fork();

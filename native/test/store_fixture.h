@@ -321,7 +321,9 @@ class SyncWatch {
   StoreListener listener() {
     StoreListener listener;
     listener.synced = [this](int64_t position) { tell([&] { synced_ = position; }); };
-    listener.syncFailed = [this](const Status& status) { tell([&] { failures_.push_back(status); }); };
+    listener.syncFailed = [this](const Status& status) {
+      tell([&] { failures_.push_back(status); });
+    };
     return listener;
   }
   void awaitSynced(int64_t position) {

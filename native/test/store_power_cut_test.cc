@@ -1,5 +1,5 @@
-// Power cuts at random moments: what was said to be on the device is there, in every queue; what was
-// not may be, as a prefix.
+// Power cuts at random moments: what was said to be on the device is there, in every queue; what
+// was not may be, as a prefix.
 #include "power_cut.h"
 #include "store_fixture.h"
 
@@ -51,7 +51,9 @@ class PowerCutTest : public StoreTest, public testing::WithParamInterface<int> {
   }
   void send(Store& store) {
     const std::string number = std::to_string(next_++);
-    Put message = {number + std::string(static_cast<size_t>(upTo(400)), '.'), {}, "",
+    Put message = {number + std::string(static_cast<size_t>(upTo(400)), '.'),
+                   {},
+                   "",
                    "T" + std::to_string(upTo(2))};
     for (int64_t i = upTo(3); i > 0; --i) message.lmq.push_back("%LMQ%" + std::to_string(upTo(5)));
     const Store::Appended at = put(store, message);
@@ -76,7 +78,8 @@ class PowerCutTest : public StoreTest, public testing::WithParamInterface<int> {
         all.push_back(std::to_string(all.size()) + ":" + one.body);
       }
     }
-    for (const char* queue : {"T0", "T1", "T2", "%LMQ%0", "%LMQ%1", "%LMQ%2", "%LMQ%3", "%LMQ%4", "%LMQ%5"}) {
+    for (const char* queue :
+         {"T0", "T1", "T2", "%LMQ%0", "%LMQ%1", "%LMQ%2", "%LMQ%3", "%LMQ%4", "%LMQ%5"}) {
       EXPECT_EQ(messages(store, queue), expected[queue]) << queue;
     }
   }

@@ -116,7 +116,8 @@ TEST_F(VerifyTest, AnEntryOfARecordThatDoesNotNameTheQueueIsAFault) {
   const int64_t one = directory.add({"one", {"%LMQ%a"}}, 0, {0});
   directory.addUnit("%LMQ%b/0", 0, one);
   std::unique_ptr<Store> reader = openReader();
-  EXPECT_EQ(faults(*reader), Texts{"0 %LMQ%b: this entry leads to a record that does not name the queue"});
+  EXPECT_EQ(faults(*reader),
+            Texts{"0 %LMQ%b: this entry leads to a record that does not name the queue"});
 }
 
 TEST_F(VerifyTest, ADamagedIndexIsAFaultAndHidesNoOtherQueue) {

@@ -23,8 +23,8 @@ enum class Action { kFail, kExit };
 
 struct Plan {
   std::atomic<int> kinds{0};
-  std::atomic<int> left{0};      // calls of these kinds until the first one that is met
-  std::atomic<int> times{0};     // how many are met
+  std::atomic<int> left{0};   // calls of these kinds until the first one that is met
+  std::atomic<int> times{0};  // how many are met
   std::atomic<int> met{0};
   std::atomic<Action> action{Action::kFail};
 };
@@ -79,7 +79,9 @@ inline int syncFile(long number, int file) {  // NOLINT(google-runtime-int)
 
 // While it lives, calls are met; then none is.
 struct Met {
-  Met(int kinds, int n, Action action = Action::kFail, int times = 1) { meet(kinds, n, action, times); }
+  Met(int kinds, int n, Action action = Action::kFail, int times = 1) {
+    meet(kinds, n, action, times);
+  }
   ~Met() { meetNone(); }
 };
 
@@ -103,7 +105,8 @@ int ftruncate(int file, off_t length) noexcept {
   return static_cast<int>(lmq::calls::pass(lmq::calls::kWrite, SYS_ftruncate, file, length));
 }
 int fallocate(int file, int mode, off_t at, off_t length) {
-  return static_cast<int>(lmq::calls::pass(lmq::calls::kWrite, SYS_fallocate, file, mode, at, length));
+  return static_cast<int>(
+      lmq::calls::pass(lmq::calls::kWrite, SYS_fallocate, file, mode, at, length));
 }
 int rename(const char* from, const char* to) noexcept {
   return static_cast<int>(
