@@ -137,9 +137,11 @@ void putHost(uint8_t* at, const Host& host) {
   store<uint32_t>(at + host.size() - 4, host.port);
 }
 
-// What stands before the body, but for the first word and the body CRC.
-[[gnu::always_inline]] inline void putHead(uint8_t* out, const Message& message, const Measure& measure, const Stamp& stamp,
-             const Layout& layout) {
+// What stands before the body, but for the first word and the body CRC. Inlined as well: that
+// saves a short record some nanoseconds.
+[[gnu::always_inline]] inline void putHead(uint8_t* out, const Message& message,
+                                           const Measure& measure, const Stamp& stamp,
+                                           const Layout& layout) {
   int32_t sysFlag = message.sysFlag & ~(sys_flag::kBornHostIpv6 | sys_flag::kStoreHostIpv6);
   if (message.bornHost.isIpv6()) sysFlag |= sys_flag::kBornHostIpv6;
   if (message.storeHost.isIpv6()) sysFlag |= sys_flag::kStoreHostIpv6;
@@ -160,8 +162,10 @@ void putHost(uint8_t* at, const Host& host) {
 
 // The record as it will be when the caller has stored the first word, except for the CRC property.
 // Returns the end.
-[[gnu::always_inline]] inline uint8_t* putRecord(uint8_t* out, const Message& message, const DispatchPart& dispatch,
-                   const Measure& measure, const Stamp& stamp, const Layout& layout) {
+[[gnu::always_inline]] inline uint8_t* putRecord(uint8_t* out, const Message& message,
+                                                 const DispatchPart& dispatch,
+                                                 const Measure& measure, const Stamp& stamp,
+                                                 const Layout& layout) {
   putHead(out, message, measure, stamp, layout);
   uint8_t* const body = out + layout.bodyAt;
   const uint32_t bodyCrc = crc32Copy(0, body, bytesOf(message.body), message.body.size());
@@ -190,6 +194,7 @@ void putLargeRecord(uint8_t* out, const Message& message, const DispatchPart& di
   if (shortTail) {
     PlainWriter writer(tail);
     putTail(writer, message, dispatch, measure);
+    assert(writer.room(0) == tail + behindBody);
     tailCrc = crc32(0, tail, behindBody);
   } else {
     GatheringWriter writer(behind);
