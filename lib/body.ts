@@ -15,8 +15,6 @@ export class Bodies {
   bytesOf(body: unknown): Uint8Array {
     this.length = -1;
     if (body instanceof Uint8Array) {
-      // Memory that another thread may change is copied, or a checksum could differ from its bytes.
-      if (body.buffer instanceof SharedArrayBuffer) return Buffer.from(body);
       if (body.length === 0) refuseDetached(body);
       return body;
     }
