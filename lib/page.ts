@@ -133,7 +133,7 @@ export class Pages {
     const count = this.#number(OUT_COUNT);
     if (count === 0) return [];
     const bytes = this.#number(OUT_BYTES);
-    const own = Buffer.allocUnsafeSlow(bytes);
+    const own = Buffer.allocUnsafe(bytes);
     page.copy(own, 0, 0, bytes);
     // An array on the heap costs less than memory of its own would.
     const fields = new Array<number>(count * FIELDS);

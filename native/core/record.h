@@ -17,7 +17,8 @@
 //   60+hb+hs         8     prepared transaction offset
 //   68+hb+hs         4     body length, then the body
 //   …                1|2   topic length (version 1 | 2), then the topic
-//   …                2     properties length, then the properties; the last 20 bytes of them are the
+//   …                2     properties length, then the properties; the last 20 bytes of them are
+//   the
 //                          CRC property, where there is one: "__CRC32#" 01 ten digits 02
 //
 // Numbers are big-endian. Every CRC has its top bit cleared.
@@ -46,16 +47,16 @@ namespace lmq::record {
 inline constexpr int32_t kMagicV1 = static_cast<int32_t>(0xDAA320A7);
 inline constexpr int32_t kMagicV2 = static_cast<int32_t>(0xDAA320AB);
 inline constexpr int32_t kMagicBlank = static_cast<int32_t>(0xCBD43194);
-inline constexpr size_t kBlankSize = 8;           // room that stays behind every record of a file
-inline constexpr size_t kMinSize = 91;            // an empty record: V1, IPv4, empty topic
-inline constexpr size_t kMaxProperties = 32767;   // a signed 16-bit length
+inline constexpr size_t kBlankSize = 8;          // room that stays behind every record of a file
+inline constexpr size_t kMinSize = 91;           // an empty record: V1, IPv4, empty topic
+inline constexpr size_t kMaxProperties = 32767;  // a signed 16-bit length
 inline constexpr size_t kMaxTopicV1 = 127;
 inline constexpr size_t kMaxTopic = 255;
 inline constexpr size_t kCrcPropertySize = 20;
 // What a record may be larger than maxMessageSize, which limits the body (spec 2.8, Q4).
 inline constexpr size_t kSizeAllowance = 65536;
-inline constexpr char kNameEnd = 1;               // between a property's name and value
-inline constexpr char kValueEnd = 2;              // behind the value
+inline constexpr char kNameEnd = 1;   // between a property's name and value
+inline constexpr char kValueEnd = 2;  // behind the value
 inline constexpr std::string_view kCrcName = "__CRC32#";
 inline constexpr std::string_view kTagsName = "TAGS";
 inline constexpr std::string_view kKeysName = "KEYS";
@@ -66,11 +67,11 @@ inline constexpr std::string_view kDispatchOffsetsName = "INNER_MULTI_QUEUE_OFFS
 
 // The light-queue part of a record's properties, as the store makes it.
 struct DispatchPart {
-  std::string_view names;    // INNER_MULTI_DISPATCH is written with it; empty: the caller's head or
-                             // tail holds that property already
+  std::string_view names;  // INNER_MULTI_DISPATCH is written with it; empty: the caller's head or
+                           // tail holds that property already
   const int64_t* offsets = nullptr;  // one for each field; a negative one leaves its field empty
   size_t count = 0;
-  bool present = false;      // write INNER_MULTI_QUEUE_OFFSET
+  bool present = false;  // write INNER_MULTI_QUEUE_OFFSET
 };
 
 // What a message will take, computed once and handed to encode().
@@ -119,7 +120,7 @@ struct View {
   int64_t physicalOffset = 0;
   int32_t sysFlag = 0;
   int64_t bornTimestamp = 0;
-  uint32_t bornHostAt = 0;       // address, then 4 bytes of port
+  uint32_t bornHostAt = 0;  // address, then 4 bytes of port
   uint32_t bornAddressSize = 0;
   int32_t bornPort = 0;
   int64_t storeTimestamp = 0;
@@ -144,25 +145,25 @@ struct View {
 };
 
 enum class Verdict : uint8_t {
-  kRecord,        // whole and right
-  kBlank,         // a blank record: the file ends here
-  kEnd,           // four zero bytes where a record would start, whatever follows
-  kTooShort,      // fewer bytes than the size says are readable
+  kRecord,    // whole and right
+  kBlank,     // a blank record: the file ends here
+  kEnd,       // four zero bytes where a record would start, whatever follows
+  kTooShort,  // fewer bytes than the size says are readable
   kBadMagic,
-  kBadLength,     // lengths do not add up or leave the record, or zeros stand where they promise
-                  // properties
-  kBadPosition,   // the stored physical offset is another (spec Q16)
+  kBadLength,    // lengths do not add up or leave the record, or zeros stand where they promise
+                 // properties
+  kBadPosition,  // the stored physical offset is another (spec Q16)
   kBadBodyCrc,
   kBadPropertyCrc,
-  kNoCrc,         // strict mode only: the CRC property is missing
+  kNoCrc,  // strict mode only: the CRC property is missing
 };
 const char* verdictText(Verdict verdict);
 
 struct Check {
-  int64_t physicalOffset = -1;   // compared unless negative
+  int64_t physicalOffset = -1;  // compared unless negative
   bool bodyCrc = true;
-  bool propertyCrc = true;       // verified where the property is the record's last 20 bytes
-  bool requireCrc = false;       // forceVerifyPropCRC: a record without the property fails
+  bool propertyCrc = true;  // verified where the property is the record's last 20 bytes
+  bool requireCrc = false;  // forceVerifyPropCRC: a record without the property fails
 };
 
 // Parses and checks the record at `data`, of which `available` bytes are readable. Every field is
@@ -199,7 +200,8 @@ int32_t javaHash(std::string_view utf8);
 int64_t tagsCode(std::string_view topic, std::string_view properties, int64_t storeTimestamp,
                  const int64_t* delayLevels, size_t delayLevelCount);
 inline int64_t tagsCode(const View& view, const int64_t* delayLevels, size_t delayLevelCount) {
-  return tagsCode(view.topic(), view.properties(), view.storeTimestamp, delayLevels, delayLevelCount);
+  return tagsCode(view.topic(), view.properties(), view.storeTimestamp, delayLevels,
+                  delayLevelCount);
 }
 
 // Upper-case hex of store host and physical offset (spec 2.7): 32 or 56 characters.

@@ -66,6 +66,7 @@ Status Store::syncDerived() {
   int64_t timestamp = 0;
   int64_t lastPosition = 0;
   int64_t units = 0;
+  bool snapshotIsDue = false;
   {
     const std::lock_guard<std::mutex> guard(lock_);
     if (undispatched_ >= 0) return {};  // a record waits for its dispatch: not yet
@@ -74,6 +75,8 @@ Status Store::syncDerived() {
     timestamp = lastTimestamp_;
     lastPosition = lastRecord_.physicalOffset;
     units = parts_->queues->unitCount();
+    snapshotIsDue = parts_->lmq->entriesSinceSnapshot() >
+                    std::max(kSnapshotEntries, parts_->lmq->queueCount() / 4);
     for (const auto& queue : parts_->queues->all()) {
       if (queue->isDirty(queue->maxOffset())) dirty.push_back({queue.get(), queue->maxOffset()});
     }
@@ -97,10 +100,7 @@ Status Store::syncDerived() {
     broker.confirmPhyOffset = broker.logicsPhysicalOffset = std::max<int64_t>(lastPosition, 0);
     LMQ_TRY(parts_->dir.writeBrokerCheckpoint(broker));
     derivedSynced_ = position;
-    const uint64_t pending = parts_->lmq->entriesSinceSnapshot();
-    if (pending > std::max(kSnapshotEntries, parts_->lmq->queueCount() / 4)) {
-      LMQ_TRY(writeLmqSnapshot());
-    }
+    if (snapshotIsDue) LMQ_TRY(writeLmqSnapshot());
   }
   derivedSyncedAt_ = wallClockMillis();
   return {};

@@ -23,7 +23,8 @@ class ConsumeQueueAheadTest : public testing::Test {
   }
   // Units of records of 100 bytes: unit n lies at 100 n.
   static void put(ConsumeQueue& queue, int64_t from, int64_t to) {
-    for (int64_t at = from; at < to; ++at) ASSERT_TRUE(succeeded(queue.put({at * 100, 100, 0}, at)));
+    for (int64_t at = from; at < to; ++at)
+      ASSERT_TRUE(succeeded(queue.put({at * 100, 100, 0}, at)));
   }
   // Physical offsets from a queue offset on, a page at a time.
   static std::vector<int64_t> all(const ConsumeQueue& queue, int64_t from) {

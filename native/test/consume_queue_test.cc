@@ -1,9 +1,8 @@
-// One consume queue with five units a file, and the table of queues.
+// One consume queue with five units a file.
 #include "core/consume_queue.h"
 
 #include <gtest/gtest.h>
 
-#include "core/consume_queue_table.h"
 #include "store_fixture.h"
 
 namespace lmq {
@@ -325,7 +324,15 @@ TEST_F(ConsumeQueueTest, AReaderSeesWhatComes) {
     EXPECT_EQ(reader.maxOffset(), end);
     EXPECT_EQ(offsets(reader, end - 1), Offsets{end - 1});
   }
-  EXPECT_EQ(reader.put({0, 1, 0}, 23).code(), Code::kReadOnly);
+  // What the files do not have yet it may add in memory.
+  const std::string before = contentOf(file(20));
+  ASSERT_TRUE(succeeded(reader.put({2300, 100, 0}, 23)));
+  EXPECT_EQ(reader.maxOffset(), 24);
+  EXPECT_EQ(offsets(reader, 23), Offsets{23});
+  EXPECT_EQ(contentOf(file(20)), before);
+  putTo(*queue, 25);
+  EXPECT_TRUE(*reader.refresh());
+  EXPECT_EQ(offsets(reader, 20), (Offsets{20, 21, 22, 23, 24}));
 }
 
 TEST_F(ConsumeQueueTest, AReaderSeesAQueueThatStartsLate) {
@@ -337,60 +344,6 @@ TEST_F(ConsumeQueueTest, AReaderSeesAQueueThatStartsLate) {
   EXPECT_TRUE(*reader.refresh());
   EXPECT_EQ(reader.maxOffset(), 19);
   EXPECT_EQ(*reader.minOffset(0), 13);
-}
-
-// The table ---------------------------------------------------------------------------------
-
-TEST_F(ConsumeQueueTest, TheTableFindsQueuesByTopicAndId) {
-  ConsumeQueueTable table(options());
-  for (const int32_t id : {0, 63, 64, 2147483647}) {
-    ConsumeQueue* queue = table.create(table.topic("T"), id);
-    ASSERT_NE(queue, nullptr);
-    EXPECT_EQ(table.find(table.topic("T"), id), queue);
-    EXPECT_EQ(table.all()[static_cast<size_t>(table.find("T", id))].get(), queue);
-    EXPECT_EQ(queue->queueId(), id);
-  }
-  EXPECT_EQ(table.find(table.topic("T"), 1), nullptr);
-  EXPECT_EQ(table.find(table.topic("T"), 65), nullptr);
-  EXPECT_EQ(table.find(table.topic("U"), 0), nullptr);
-  EXPECT_EQ(table.find("V", 0), -1);
-  EXPECT_EQ(table.topicCount(), 2u);
-}
-
-TEST_F(ConsumeQueueTest, TheTableLoadsQueuesAndPassesOverWhatIsNone) {
-  for (const char* name : {"T/0", "T/70", "%LMQ%a/0", "T/-1", "T/+2", "T/03x", "T/4294967296"}) {
-    std::filesystem::create_directories(directory_ / (std::string("cq/") + name));
-  }
-  writeFile(directory_ / "cq/note", "x");
-  writeFile(directory_ / "cq/T/5", "x");
-  ConsumeQueueTable table(options());
-  ASSERT_TRUE(succeeded(table.load(false, false)));
-  EXPECT_EQ(table.all().size(), 2u);
-  EXPECT_GE(table.find("T", 70), 0);
-  ConsumeQueueTable light(options());
-  ASSERT_TRUE(succeeded(light.load(false, true)));
-  EXPECT_EQ(light.all().size(), 1u);
-  ConsumeQueueTable none(options("no"));
-  EXPECT_TRUE(succeeded(none.load(false, false)));
-}
-
-TEST_F(ConsumeQueueTest, TheLengthOfFilesIsTheDirectorys) {
-  const std::string cq = directory_ / "cq";
-  EXPECT_EQ(*ConsumeQueueTable::findFileSize(cq), 0u);
-  std::filesystem::create_directories(cq + "/T/0");
-  std::filesystem::create_directories(cq + "/U/0");
-  writeFile(cq + "/T/0/" + fileNameOf(0), "");
-  writeFile(cq + "/T/0/note", "some");
-  EXPECT_EQ(*ConsumeQueueTable::findFileSize(cq), 0u);
-  writeFile(cq + "/T/0/" + fileNameOf(100), std::string(100, '\0'));
-  EXPECT_EQ(*ConsumeQueueTable::findFileSize(cq), 100u);
-  writeFile(cq + "/U/0/" + fileNameOf(0), std::string(120, '\0'));
-  const Result<uint64_t> mixed = ConsumeQueueTable::findFileSize(cq);
-  ASSERT_EQ(mixed.status().code(), Code::kFileSize);
-  EXPECT_EQ(mixed.status().facts().path, cq + "/U/0/" + fileNameOf(0));
-  std::filesystem::remove_all(cq + "/T");
-  writeFile(cq + "/U/0/" + fileNameOf(0), std::string(110, '\0'));
-  EXPECT_EQ(ConsumeQueueTable::findFileSize(cq).status().code(), Code::kFileSize);
 }
 
 }  // namespace

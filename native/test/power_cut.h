@@ -143,9 +143,16 @@ class PowerCut {
       }
       const uint64_t first = from - from % 4096;
       const size_t whole = (from + length - first + 4095) / 4096 * 4096;
+      const int open = ::open(line.c_str() + path, O_RDONLY | O_CLOEXEC);
+      if (open < 0) return;  // unlinked since
+      std::vector<char> bytes(std::min<size_t>(whole, end - first));
+      const ssize_t count =
+          ::pread(open, bytes.data(), bytes.size(), static_cast<off_t>(offset + (first - start)));
+      ::close(open);
+      bytes.resize(static_cast<size_t>(std::max<ssize_t>(count, 0)));
+      bytes.resize((bytes.size() + kSector - 1) / kSector * kSector);
       File& file = files_[number];
-      put(&file, offset + (first - start), reinterpret_cast<const char*>(first),
-          std::min<size_t>(whole, end - first));
+      put(&file, offset + (first - start), bytes.data(), bytes.size());
       struct stat status;
       if (::stat(line.c_str() + path, &status) == 0)
         file.size = static_cast<uint64_t>(status.st_size);

@@ -160,6 +160,7 @@ TEST_F(RecoveryFilesTest, QueuesAheadOfTheLogAreCutBackToIt) {  // BR-014
   {
     std::unique_ptr<Store> store = open();
     expectNumbers(*store, 7);
+    settle(*store);
     for (int i = 0; i < 5; ++i) starts.push_back(put(*store, message).physicalOffset);
     expectNumbers(*store, 12);
   }

@@ -113,6 +113,7 @@ TEST_F(RecoveryTest, ASecondCutAtTheSamePlaceKeepsTheFirstOne) {
     std::unique_ptr<Store> store = open();
     EXPECT_EQ(store->recovery().cutSavedTo,
               *this / ("cut/" + fileNameOf(static_cast<uint64_t>(all[2].physicalOffset)) + name));
+    settle(*store);
     put(*store, {"three", {"%LMQ%a"}});
   }
 }

@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -225,6 +226,10 @@ class StoreTest : public testing::Test {
     EXPECT_TRUE(succeeded(status));
     if (store == nullptr) throw std::runtime_error("no store");  // ends the test, not the program
     return store;
+  }
+  // After an open: until what recovery accepted is on the device.
+  static void settle(Store& store) {
+    while (store.syncedPosition() < store.logEnd()) std::this_thread::yield();
   }
   void reopen(std::unique_ptr<Store>* store) {  // as after a kill
     store->reset();
