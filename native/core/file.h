@@ -81,6 +81,9 @@ class Mapping {
   // Makes pages present and writable ahead of the writer (MADV_POPULATE_WRITE). Best effort on
   // systems without it; a full disk or an I/O error is a Status.
   Status populate(uint64_t at, uint64_t length, const std::string& path) const;
+  // Pages will be touched here and there: bring in one at a time. The kernel else makes megabytes
+  // of zeros for the first byte that is stored.
+  void expectRandom() const;
   // Takes the pages that lie in the range from this process's page tables, all at once; the data
   // stays where it is and comes back when it is touched. Before a sync: the kernel would otherwise
   // take write access from each page by itself, which interrupts every processor page by page.

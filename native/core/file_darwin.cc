@@ -62,6 +62,8 @@ Status Mapping::populate(uint64_t at, uint64_t length, const std::string& path) 
   return {};  // nothing is written by map here
 }
 
+void Mapping::expectRandom() const {}
+
 void Mapping::drop(uint64_t, uint64_t) const {}
 
 Status copyRange(const File& from, uint64_t at, uint64_t length, const File& to) {

@@ -112,6 +112,10 @@ Status Mapping::populate(uint64_t at, uint64_t length, const std::string& path) 
   return Status::system(errno, "Populating", path).offset(static_cast<int64_t>(at));
 }
 
+void Mapping::expectRandom() const {
+  if (data_ != nullptr) (void)::madvise(data_, size_, MADV_RANDOM);
+}
+
 void Mapping::drop(uint64_t at, uint64_t length) const {
   const uint64_t page = pageSize();
   const uint64_t from = (at + page - 1) / page * page;

@@ -79,6 +79,7 @@ class MappedFile {
     return {};
   }
 
+  void expectRandom() const { mapping_.expectRandom(); }
   // Background: reserves and, when mapped, populates [from, to). Safe beside the writer.
   Status prepare(uint64_t from, uint64_t to);
 

@@ -164,6 +164,7 @@ Result<MappedFileQueue::FilePointer> MappedFileQueue::openSlot(const Slot& slot,
                                                 options_.access, options_.readMode);
   if (!opened.ok()) return opened;
   slot.file = *opened;
+  if (options_.singlePages) slot.file->expectRandom();
   *evicted = evict();
   return opened;
 }

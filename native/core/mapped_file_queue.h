@@ -28,6 +28,7 @@ class MappedFileQueue {
     uint64_t prepareAhead = 0;  // bytes reserved and populated ahead in the background; 0: none
     Access access = Access::kWrite;
     ReadMode readMode = ReadMode::kMap;
+    bool singlePages = false;  // little is written at a time: see Mapping::expectRandom()
     size_t maxOpenFiles = 64;  // files kept open for reading besides the last one
   };
 

@@ -141,9 +141,12 @@ Result<MappedFileQueue::FilePointer> MappedFileQueue::makeWorkFile(uint64_t base
   const std::string path = options_.workDirectory + "/" + fileNameOf(base) + "." +
                            std::to_string(workFileNumber.fetch_add(1, std::memory_order_relaxed));
   Result<FilePointer> made = MappedFile::make(path, base, options_.fileSize, options_.readMode);
-  if (made.ok() || made.status().code() != Code::kNotFound) return made;
-  LMQ_TRY(makeDirectories(options_.workDirectory));
-  return MappedFile::make(path, base, options_.fileSize, options_.readMode);
+  if (!made.ok() && made.status().code() == Code::kNotFound) {
+    LMQ_TRY(makeDirectories(options_.workDirectory));
+    made = MappedFile::make(path, base, options_.fileSize, options_.readMode);
+  }
+  if (made.ok() && options_.singlePages) (*made)->expectRandom();
+  return made;
 }
 
 // A crash may have left a file without content under the name of the next one. Anything else that

@@ -68,6 +68,7 @@ MappedFileQueue::Options StoreParts::queueOptions() const {
   queue.access = options.readOnly ? Access::kReadQuietly : Access::kWrite;
   const bool positional = options.positionalReads || (options.readOnly && isForeign());
   queue.readMode = positional ? ReadMode::kPositional : ReadMode::kMap;
+  queue.singlePages = true;
   queue.maxOpenFiles = 2;
   return queue;
 }
