@@ -133,7 +133,8 @@ export class Pages {
     const count = this.#number(OUT_COUNT);
     if (count === 0) return [];
     const bytes = this.#number(OUT_BYTES);
-    const own = Buffer.allocUnsafe(bytes);
+    // Not from Node's pool: a caller may transfer the memory, which would take the pool along.
+    const own = Buffer.allocUnsafeSlow(bytes);
     page.copy(own, 0, 0, bytes);
     // An array on the heap costs less than memory of its own would.
     const fields = new Array<number>(count * FIELDS);

@@ -50,14 +50,6 @@ describe('a body', () => {
       expect(bytesOf(text, bodies) === Buffer.from(text).toString('latin1')).toBe(true);
     }
   });
-
-  it('on shared memory is copied, so that it cannot change while it is stored', () => {
-    const shared = new Uint8Array(new SharedArrayBuffer(4));
-    shared.set([1, 2, 3, 4]);
-    const bytes = new Bodies().bytesOf(shared);
-    shared[0] = 9;
-    expect([...bytes]).toEqual([1, 2, 3, 4]);
-  });
 });
 
 describe('a body is refused', () => {

@@ -82,15 +82,24 @@ describe('inspect', () => {
 
   it('shows the files of a directory that cannot be opened, and says why it cannot', () => {
     const dir = copyOf(whole);
-    renameSync(logFile(dir), logFile(dir).replace(/0$/, '1'));
+    writeFileSync(path.join(dir, 'lmq-store.json'), '{ "format": 99 }');
     expect(json('queues', dir)).toMatchObject({ code: 1, values: [{ error: expect.anything() }] });
     const { code, values } = json('inspect', dir);
     expect(code).toBe(1);
-    expect(values[0].error).toMatchObject({ code: 'STORE_FILE_SIZE' });
+    expect(values[0].error).toMatchObject({ code: 'STORE_VERSION' });
     expect(values[0].files.length).toBeGreaterThan(3);
     const text = run('inspect', dir);
     expect(text.code).toBe(1);
-    expect(text.out).toMatch(/refused +STORE_FILE_SIZE: /);
+    expect(text.out).toMatch(/refused +STORE_VERSION: /);
+  });
+
+  it('reads around a log file that cannot be one, and notes it', () => {
+    const dir = copyOf(whole);
+    renameSync(logFile(dir), logFile(dir).replace(/0$/, '1'));
+    expect(json('queues', dir)).toMatchObject({ code: 0 });
+    const { code, values } = json('inspect', dir);
+    expect(code).toBe(0);
+    expect(values[0].notes).toMatchObject([{ code: 'STORE_FILE_SIZE' }]);
   });
 
   it('passes stray files, and reads queue files of any size', async () => {

@@ -4,7 +4,7 @@ import { Arranger } from '../lib/arrange.ts';
 import { type MessageStoreOptions, resolveConfig } from '../lib/config.ts';
 import { isStoreError } from '../lib/errors.ts';
 import type { Message } from '../lib/message.ts';
-import type { NativeStore } from '../lib/native.ts';
+import { type NativeStore, OUT_STATUS } from '../lib/native.ts';
 import { namesOf, Plans } from '../lib/plans.ts';
 import { PropertyWriter } from '../lib/properties.ts';
 
@@ -17,11 +17,13 @@ interface Told {
 
 function noting(): { told: Told[]; plans: Plans } {
   const told: Told[] = [];
+  const out = new Float64Array(1);
   const plan = (slot: number, list: string, count: number, written: boolean) => {
     told.push({ slot, list, count, written });
-    if (list.includes('refused')) throw new Error('refused');
+    out[OUT_STATUS] = list.includes('refused') ? 1 : 0;
   };
-  return { told, plans: new Plans({ plan } as unknown as NativeStore) };
+  const lastError = () => ({ code: 'STORE_NO_MEMORY', message: 'refused', hint: '' });
+  return { told, plans: new Plans({ out, plan, lastError } as unknown as NativeStore) };
 }
 
 function codeOf(action: () => unknown): unknown {

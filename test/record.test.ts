@@ -1,5 +1,6 @@
 // The bytes of a record: those of the format's golden examples, its checksums, and the end of a file.
 import { existsSync, readFileSync } from 'node:fs';
+import { Worker } from 'node:worker_threads';
 import { crc32 } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type AppendResult, type Message, MessageStore } from '../lib/index.ts';
@@ -204,6 +205,29 @@ describe('checksums', () => {
       flipBit(logFile(dir), at);
     }
     expect(store.queue('topic').read(0).messages).toHaveLength(1);
+  });
+
+  it('fit what was stored, although another thread writes into the body meanwhile', async () => {
+    await using store = await openWith({ mappedFileSizeCommitLog: 16 << 20 });
+    const body = new Uint8Array(new SharedArrayBuffer(4000));
+    const scribble =
+      "const { workerData: b } = require('node:worker_threads');\n" +
+      'for (let i = 0; ; i++) b[i % b.length] = i;';
+    const worker = new Worker(scribble, { eval: true, workerData: body });
+    await new Promise((resolve) => worker.once('online', resolve));
+    let changed = 0;
+    for (let i = 0; i < 3000; i++) {
+      const before = body[0];
+      store.append({ topic: 't', body });
+      if (body[0] !== before) changed++;
+    }
+    await worker.terminate();
+    expect(changed).toBeGreaterThan(0);
+    for (let at = 0; at < 3000; ) {
+      const { messages, nextOffset, damaged } = store.queue('t').read(at);
+      expect([at, damaged, messages.length > 0]).toEqual([at, undefined, true]);
+      at = nextOffset;
+    }
   });
 
   it('of the body alone cannot notice what stands outside it', async () => {
