@@ -209,21 +209,20 @@ describe('checksums', () => {
 
   it('fit what was stored, although another thread writes into the body meanwhile', async () => {
     await using store = await openWith({ mappedFileSizeCommitLog: 16 << 20 });
-    const body = new Uint8Array(new SharedArrayBuffer(4000));
+    const body = new Uint8Array(new SharedArrayBuffer(500));
     const scribble =
       "const { workerData: b } = require('node:worker_threads');\n" +
       'for (let i = 0; ; i++) b[i % b.length] = i;';
     const worker = new Worker(scribble, { eval: true, workerData: body });
     await new Promise((resolve) => worker.once('online', resolve));
-    let changed = 0;
-    for (let i = 0; i < 3000; i++) {
+    let count = 0;
+    for (let changed = 0; changed < 100; count++) {
       const before = body[0];
       store.append({ topic: 't', body });
       if (body[0] !== before) changed++;
     }
     await worker.terminate();
-    expect(changed).toBeGreaterThan(0);
-    for (let at = 0; at < 3000; ) {
+    for (let at = 0; at < count; ) {
       const { messages, nextOffset, damaged } = store.queue('t').read(at);
       expect([at, damaged, messages.length > 0]).toEqual([at, undefined, true]);
       at = nextOffset;
