@@ -124,8 +124,11 @@ export const OPTIONS = {
   checkCRCOnRecover: flag(true),
   /** Reads verify checksums. */
   verify: flag(true),
-  /** How many files are tried when looking for the place where recovery starts. */
-  commitLogRecoverMaxNum: integer(10, 1, INT_MAX),
+  /**
+   * How many files are tried when looking for the place where recovery of RocketMQ's directory starts;
+   * 0: all. RocketMQ tries 10, and consumers lose what lies before them where queues are missing.
+   */
+  commitLogRecoverMaxNum: integer(0, 0, INT_MAX),
   /** Bytes of the buffer that is kept for checking records of files that are not mapped. */
   maxCheckMessageReuseBufferSize: integer(4 * MiB + 65_536, 0, INT_MAX),
 

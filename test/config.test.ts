@@ -35,7 +35,7 @@ describe('defaults', () => {
       readMode: 'map',
       verify: true,
       adopt: false,
-      commitLogRecoverMaxNum: 10,
+      commitLogRecoverMaxNum: 0,
       maxCheckMessageReuseBufferSize: 4259840,
       followInterval: 10,
     });

@@ -1,11 +1,11 @@
 // Reading beside a process that writes: everything is seen, and not one byte is changed.
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Batch, MessageStore, type MessageStoreOptions, StoreReader } from '../lib/index.ts';
-import { flipBit, freshDirectories, logFile, treeOf } from './support/files.ts';
+import { flipBit, freshDirectories, logFile, queueFile, treeOf } from './support/files.ts';
 import { type Child, start } from './support/programs.ts';
 import {
   abandon,
@@ -137,14 +137,23 @@ describe('a reader beside a writer', () => {
     await child.kill();
   });
 
-  it('takes no lock: the writer can end, and another begin', async () => {
-    const first = await writer(1);
+  it('takes no lock: the writer can end, and another begin, which may begin queues anew', async () => {
+    const first = await writer(3);
     await using reader = await MessageStore.openReader(dir);
+    const [topic, light] = [reader.queue('t'), reader.lmq('x')];
     await first.append();
+    expect([textsOf(topic), textsOf(light)]).toEqual([range(0, 3), range(0, 3)]);
+    const follower = topic.follow({ from: 'end' });
+    const waiting = follower.next();
     await first.child.kill();
+    const queue = queueFile(dir, 't');
+    const { ino } = statSync(queue);
     await using store = await MessageStore.open(options());
-    store.append({ topic: 't', body: 'here' });
-    expect(textsOf(reader.queue('t'))).toEqual(['0', 'here']);
+    expect(statSync(queue).ino).not.toBe(ino);
+    for (let i = 3; i < 50; i++) store.append({ topic: 't', body: String(i), lmq: ['x'] });
+    expect([textsOf(topic), textsOf(light)]).toEqual([range(0, 50), range(0, 50)]);
+    expect(textsIn((await waiting).value!)[0]).toBe('3');
+    await follower.return();
   });
 
   it('never shows a part of a message, nor an offset out of turn', async () => {

@@ -1,12 +1,13 @@
 // Runs the built program as a user does, on stores that the library made.
 import { spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll } from 'vitest';
 import { MessageStore } from '../../lib/index.ts';
+
+export { treeOf } from './files.ts';
 
 export const program = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 
@@ -33,19 +34,6 @@ export function json(...args: string[]) {
     .filter(Boolean)
     .map((line) => JSON.parse(line));
   return { code, err, values };
-}
-
-/** Names, sizes, times and contents of everything below a directory. */
-export function treeOf(dir: string): string[] {
-  return readdirSync(dir, { recursive: true, encoding: 'utf8' })
-    .sort()
-    .map((name) => {
-      const full = path.join(dir, name);
-      const { size, mtimeMs, mode, ino } = statSync(full);
-      const directory = statSync(full).isDirectory();
-      const hash = directory ? '' : createHash('sha1').update(readFileSync(full)).digest('hex');
-      return `${name} ${directory ? '' : size} ${mtimeMs} ${mode} ${ino} ${hash}`;
-    });
 }
 
 /** Fifty messages in four queues and two light ones, closed; and the same before it was closed. */
