@@ -116,7 +116,7 @@ describe.each(STATES)('of a %s store', (state) => {
     const { lmqRebuilt, clean } = await survives(state, (dir) =>
       rmSync(path.join(dir, 'lmq'), { recursive: true }),
     );
-    expect(lmqRebuilt).not.toBe('');
+    expect(lmqRebuilt).toMatch(/./);
     expect(clean).toBe(state === 'closed');
   });
 
@@ -229,9 +229,9 @@ describe('a closed store with damage inside its light-queue index', () => {
       expect(refused.length).toBeGreaterThan(0);
       expect(refused.length).toBeLessThan(3);
     }
-    // Without the index everything is there again.
-    rmSync(path.join(dir, 'lmq'), { recursive: true });
+    // The next open for writing makes the index anew.
     await using store = await open(dir);
+    expect(store.recovery.lmqRebuilt).toMatch(/./);
     expect(answers(store)).toEqual(expected);
   });
 });
