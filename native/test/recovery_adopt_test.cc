@@ -156,7 +156,7 @@ TEST_F(AdoptTest, DamageAfterACleanStopIsRefusedAndChangesNothing) {
   writeFile(*this / "lock", "lock");  // as RocketMQ leaves it
   flip(logFile(), static_cast<uint64_t>(at[3] + 95));
   Status status;
-  EXPECT_EQ(refusal(&status), "STORE_CORRUPT_LOG");
+  ASSERT_EQ(refusal(&status), "STORE_CORRUPT_LOG");
   EXPECT_EQ(status.facts().offset, at[3]);
   options_.repair = true;
   std::unique_ptr<Store> store = open();

@@ -124,11 +124,22 @@ TEST_P(DerivedTest, ATornLastUnitIsWrittenAgain) {
   }
 }
 
+TEST_P(DerivedTest, UnitsThatWereNotSyncedAreNotTrusted) {
+  if (GetParam() != End::kKilled) return;
+  write(0, 20);
+  const std::string right = contentOf(queueFile(200));
+  for (const uint64_t at : {0, 7, 12, 19, 3 * 20 + 15}) {  // as a power cut may mix two states
+    flip(queueFile(200), at);
+    expectAll(*open(), 20);
+    EXPECT_EQ(contentOf(queueFile(200)), right) << at;
+  }
+}
+
 TEST_P(DerivedTest, QueueFilesOfTwoLengthsAreRefusedByName) {
   write(0, 20);
   writeFile(queueFile(500), std::string(120, '\0'));
   Status status;
-  EXPECT_EQ(refusal(&status), "STORE_FILE_SIZE");
+  ASSERT_EQ(refusal(&status), "STORE_FILE_SIZE");
   EXPECT_EQ(status.facts().path, queueFile(500));
 }
 

@@ -56,7 +56,7 @@ TEST_F(RecoveryFilesTest, WithoutACheckpointDamageBeforeALaterFileIsCorruption) 
   remove("lmq/checkpoint");
   flip(logFile(), 1700);
   Status status;
-  EXPECT_EQ(refusal(&status), "STORE_CORRUPT_LOG");
+  ASSERT_EQ(refusal(&status), "STORE_CORRUPT_LOG");
   EXPECT_EQ(status.facts().offset, 1500);
   options_.repair = true;
   std::unique_ptr<Store> store = open();
@@ -220,7 +220,7 @@ TEST_F(RecoveryFilesTest, LogFilesOfTwoLengthsAreRefusedByName) {  // BR-078, sp
   writeTo(kLogSize + 900);
   std::filesystem::resize_file(logFile(kLogSize), 1000);
   Status status;
-  EXPECT_EQ(refusal(&status), "STORE_FILE_SIZE");
+  ASSERT_EQ(refusal(&status), "STORE_FILE_SIZE");
   EXPECT_EQ(status.facts().path, logFile(kLogSize));
 }
 

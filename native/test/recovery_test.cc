@@ -50,6 +50,21 @@ TEST_F(RecoveryTest, ACleanReopenScansNothingAndGoesOn) {
   EXPECT_EQ(lmqOffset(*store), 3);
 }
 
+TEST_F(RecoveryTest, ASecondOpenerIsRefusedAndChangesNothing) {  // BR-077
+  writeThree();
+  std::unique_ptr<Store> store = open();
+  settle(*store);
+  ASSERT_TRUE(succeeded(store->flush()));
+  EXPECT_EQ(refusal(), "STORE_LOCKED");
+  std::filesystem::create_symlink(root(), directory_ / "link");
+  options_.path = directory_ / "link";
+  EXPECT_EQ(refusal(), "STORE_LOCKED");
+  options_.adopt = options_.repair = true;
+  EXPECT_EQ(refusal(), "STORE_LOCKED");
+  store.reset();
+  EXPECT_EQ(messages(*open()), kThree);
+}
+
 TEST_F(RecoveryTest, AnUncleanReopenFindsEveryMessage) {
   const std::vector<Store::Appended> all = writeThree();
   std::unique_ptr<Store> store = open();
@@ -136,7 +151,7 @@ TEST_F(RecoveryTest, DamageBelowTheSyncedPositionIsRefusedAndChangesNothing) {
   syncLog();
   flip(logFile(), static_cast<uint64_t>(all[1].physicalOffset + 100));
   Status status;
-  EXPECT_EQ(refusal(&status), "STORE_CORRUPT_LOG");
+  ASSERT_EQ(refusal(&status), "STORE_CORRUPT_LOG");
   EXPECT_EQ(status.facts().offset, all[1].physicalOffset);
   EXPECT_EQ(status.facts().path, logFile());
 
@@ -164,6 +179,8 @@ TEST_F(RecoveryTest, DamageOfTheLastRecordAfterACleanCloseIsRefused) {
   std::unique_ptr<Store> store = open();
   EXPECT_EQ(messages(*store), kTwo);
   EXPECT_EQ(messages(*store, "%LMQ%a"), kTwo);
+  EXPECT_EQ(put(*store, {"again", {"%LMQ%a"}}).queueOffset, 2);
+  EXPECT_EQ(lmqOffset(*store), 2);
 }
 
 TEST_F(RecoveryTest, TheLastRecordIsKnownAlsoAfterALifeWithoutMessages) {
