@@ -167,6 +167,17 @@ TEST_F(SyncTest, ACloseSyncsEverythingAndSaysSo) {
   EXPECT_LT(broker.logicsPhysicalOffset, end);
 }
 
+TEST_F(SyncTest, AStoreIsCleanOnlyWhileItIsClosed) {
+  ASSERT_TRUE(succeeded(openWith(2)->close()));
+  EXPECT_TRUE(checkpoint().clean);
+  std::unique_ptr<Store> store = open();
+  EXPECT_FALSE(checkpoint().clean);
+  store.reset();
+  EXPECT_FALSE(checkpoint().clean);
+  ASSERT_TRUE(succeeded(open()->close()));
+  EXPECT_TRUE(checkpoint().clean);
+}
+
 TEST_F(SyncTest, WithoutACloseTheAbortMarkerStays) {
   openWith(1);
   EXPECT_EQ(contentOf(*this / "abort"), std::to_string(::getpid()));
