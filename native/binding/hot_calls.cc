@@ -13,6 +13,23 @@ namespace {
 // Longer property strings are refused anyway.
 constexpr size_t kPropertyCapacity = record::kMaxProperties + 2;
 
+// A call's arguments, and the handle that its function belongs to.
+template <size_t kCount>
+struct Call {
+  Call(napi_env env, napi_callback_info info) : handle(*handleOfCall(env, info, argv)) {}
+
+  napi_value argv[kCount > 0 ? kCount : 1];
+  StoreHandle& handle;
+
+ private:
+  static StoreHandle* handleOfCall(napi_env env, napi_callback_info info, napi_value* argv) {
+    size_t argc = kCount;
+    void* data = nullptr;
+    napi_get_cb_info(env, info, &argc, argv, nullptr, &data);
+    return static_cast<StoreHandle*>(data);
+  }
+};
+
 double doubleOf(napi_env env, napi_value value) {
   double number = 0;
   napi_get_value_double(env, value, &number);
@@ -79,27 +96,31 @@ Host hostOf(napi_env env, napi_value address, napi_value port) {
   return host;
 }
 
+// Writes how a call ended; true if it went well.
+bool settle(StoreHandle& handle, Status status) {
+  const bool ok = status.ok();
+  handle.results[out::kStatus] = ok ? 0 : handle.fail(std::move(status));
+  return ok;
+}
+
+Status closed() { return Status(Code::kClosed, "The store is closed."); }
+
 void finish(StoreHandle& handle, uint32_t topic, Message& message, int64_t propertyCount,
             int64_t plan) {
-  double* results = handle.results;
   if (!handle.store) {
-    results[out::kStatus] = handle.fail(Status(Code::kClosed, "The store is closed."));
+    settle(handle, closed());
     return;
   }
   // Longer ones did not fit the buffer, so their separators cannot be counted; measure() refuses.
   const bool whole = message.propertiesHead.size() <= record::kMaxProperties;
   if (whole && !countsRight(message.propertiesHead, propertyCount)) {
-    results[out::kStatus] = handle.fail(
-        Status(Code::kInvalidProperty, "A property's name or value holds the byte 01 or 02."));
+    settle(handle,
+           Status(Code::kInvalidProperty, "A property's name or value holds the byte 01 or 02."));
     return;
   }
   Store::Appended appended;
-  Status status = handle.store->append(topic, message, plan, &appended);
-  if (!status.ok()) {
-    results[out::kStatus] = handle.fail(std::move(status));
-    return;
-  }
-  results[out::kStatus] = 0;
+  if (!settle(handle, handle.store->append(topic, message, plan, &appended))) return;
+  double* results = handle.results;
   results[out::kPhysicalOffset] = static_cast<double>(appended.physicalOffset);
   results[out::kQueueOffset] = static_cast<double>(appended.queueOffset);
   results[out::kSize] = static_cast<double>(appended.size);
@@ -120,59 +141,50 @@ std::string_view cutTo(std::string_view body, int64_t length) {
 }
 
 napi_value plan(napi_env env, napi_callback_info info) {
-  napi_value argv[4];
-  size_t argc = 4;
-  void* data = nullptr;
-  napi_get_cb_info(env, info, &argc, argv, nullptr, &data);
-  StoreHandle& handle = *static_cast<StoreHandle*>(data);
-  const std::string_view names = textOf(env, argv[1], handle.head);
+  const Call<4> call(env, info);
+  StoreHandle& handle = call.handle;
+  const std::string_view names = textOf(env, call.argv[1], handle.head);
   bool writeNames = false;
-  napi_get_value_bool(env, argv[3], &writeNames);
-  Status status =
-      handle.store ? handle.store->setPlan(static_cast<size_t>(integerOf(env, argv[0])), names,
-                                           static_cast<size_t>(integerOf(env, argv[2])), writeNames)
-                   : Status(Code::kClosed, "The store is closed.");
-  handle.results[out::kStatus] = status.ok() ? 0 : handle.fail(std::move(status));
+  napi_get_value_bool(env, call.argv[3], &writeNames);
+  Status status = handle.store ? handle.store->setPlan(
+                                     static_cast<size_t>(integerOf(env, call.argv[0])), names,
+                                     static_cast<size_t>(integerOf(env, call.argv[2])), writeNames)
+                               : closed();
+  settle(handle, std::move(status));
   return nullptr;
 }
 
 napi_value append(napi_env env, napi_callback_info info) {
-  napi_value argv[8];
-  size_t argc = 8;
-  void* data = nullptr;
-  napi_get_cb_info(env, info, &argc, argv, nullptr, &data);
-  StoreHandle& handle = *static_cast<StoreHandle*>(data);
+  const Call<8> call(env, info);
+  StoreHandle& handle = call.handle;
   Message message;
-  message.queueId = int32Of(env, argv[1]);
-  message.body = cutTo(bytesOf(env, argv[2]), integerOf(env, argv[3]));
-  message.propertiesHead = textOf(env, argv[4], handle.head);
-  message.bornTimestamp = bornOf(env, argv[7]);
+  message.queueId = int32Of(env, call.argv[1]);
+  message.body = cutTo(bytesOf(env, call.argv[2]), integerOf(env, call.argv[3]));
+  message.propertiesHead = textOf(env, call.argv[4], handle.head);
+  message.bornTimestamp = bornOf(env, call.argv[7]);
   if (handle.store) message.bornHost = message.storeHost = handle.store->options().storeHost;
-  finish(handle, static_cast<uint32_t>(int32Of(env, argv[0])), message, int32Of(env, argv[5]),
-         int32Of(env, argv[6]));
+  finish(handle, static_cast<uint32_t>(int32Of(env, call.argv[0])), message,
+         int32Of(env, call.argv[5]), int32Of(env, call.argv[6]));
   return nullptr;
 }
 
 napi_value appendWith(napi_env env, napi_callback_info info) {
-  napi_value argv[17];
-  size_t argc = 17;
-  void* data = nullptr;
-  napi_get_cb_info(env, info, &argc, argv, nullptr, &data);
-  StoreHandle& handle = *static_cast<StoreHandle*>(data);
+  const Call<17> call(env, info);
+  StoreHandle& handle = call.handle;
   Message message;
-  message.queueId = int32Of(env, argv[1]);
-  message.body = cutTo(bytesOf(env, argv[2]), integerOf(env, argv[3]));
-  message.propertiesHead = textOrBytesOf(env, argv[4], handle.head);
-  message.propertiesTail = textOrBytesOf(env, argv[5], handle.tail);
-  message.bornTimestamp = bornOf(env, argv[8]);
-  message.bornHost = hostOf(env, argv[9], argv[10]);
-  message.storeHost = hostOf(env, argv[11], argv[12]);
-  message.flag = int32Of(env, argv[13]);
-  message.sysFlag = int32Of(env, argv[14]);
-  message.reconsumeTimes = int32Of(env, argv[15]);
-  message.preparedTransactionOffset = integerOf(env, argv[16]);
-  finish(handle, static_cast<uint32_t>(int32Of(env, argv[0])), message, int32Of(env, argv[6]),
-         int32Of(env, argv[7]));
+  message.queueId = int32Of(env, call.argv[1]);
+  message.body = cutTo(bytesOf(env, call.argv[2]), integerOf(env, call.argv[3]));
+  message.propertiesHead = textOrBytesOf(env, call.argv[4], handle.head);
+  message.propertiesTail = textOrBytesOf(env, call.argv[5], handle.tail);
+  message.bornTimestamp = bornOf(env, call.argv[8]);
+  message.bornHost = hostOf(env, call.argv[9], call.argv[10]);
+  message.storeHost = hostOf(env, call.argv[11], call.argv[12]);
+  message.flag = int32Of(env, call.argv[13]);
+  message.sysFlag = int32Of(env, call.argv[14]);
+  message.reconsumeTimes = int32Of(env, call.argv[15]);
+  message.preparedTransactionOffset = integerOf(env, call.argv[16]);
+  finish(handle, static_cast<uint32_t>(int32Of(env, call.argv[0])), message,
+         int32Of(env, call.argv[6]), int32Of(env, call.argv[7]));
   return nullptr;
 }
 
@@ -237,7 +249,6 @@ Target targetOf(napi_env env, napi_value page, napi_value fields) {
 void answer(StoreHandle& handle, const Target& target) {
   const Store::Page& page = handle.page;
   double* results = handle.results;
-  results[out::kStatus] = 0;
   if (page.needed > 0) {
     results[out::kReadStatus] = out::kPageTooSmall;
     results[out::kBytes] = static_cast<double>(page.needed);
@@ -258,102 +269,73 @@ void answer(StoreHandle& handle, const Target& target) {
   for (size_t i = 0; i < page.rows.size(); ++i) writeRow(page.rows[i], target.fields + i * kFields);
 }
 
+Status readable(const StoreHandle& handle, const Target& target) {
+  if (!handle.store) return closed();
+  if (target.rows == 0) return Status(Code::kInternal, "The field table is empty.");
+  return {};
+}
+
 napi_value read(napi_env env, napi_callback_info info) {
-  napi_value argv[10];
-  size_t argc = 10;
-  void* data = nullptr;
-  napi_get_cb_info(env, info, &argc, argv, nullptr, &data);
-  StoreHandle& handle = *static_cast<StoreHandle*>(data);
-  if (!handle.store) {
-    handle.results[out::kStatus] = handle.fail(Status(Code::kClosed, "The store is closed."));
-    return nullptr;
-  }
-  const Target target = targetOf(env, argv[8], argv[9]);
+  const Call<10> call(env, info);
+  StoreHandle& handle = call.handle;
+  const Target target = targetOf(env, call.argv[8], call.argv[9]);
   Store::ReadRequest request;
-  napi_get_value_bool(env, argv[0], &request.queue.lmq);
-  request.queue.number = static_cast<uint64_t>(integerOf(env, argv[1]));
-  request.from = integerOf(env, argv[2]);
-  request.maxMessages =
-      std::min(static_cast<size_t>(std::max<int64_t>(0, integerOf(env, argv[3]))), target.rows);
-  request.maxBytes = static_cast<size_t>(std::max(0.0, std::min(doubleOf(env, argv[4]), 4e9)));
-  request.tags = textOf(env, argv[5], handle.head);
-  napi_get_value_bool(env, argv[6], &request.verify);
-  napi_get_value_bool(env, argv[7], &request.durable);
+  napi_get_value_bool(env, call.argv[0], &request.queue.lmq);
+  request.queue.number = static_cast<uint64_t>(integerOf(env, call.argv[1]));
+  request.from = integerOf(env, call.argv[2]);
+  request.maxMessages = std::min(
+      static_cast<size_t>(std::max<int64_t>(0, integerOf(env, call.argv[3]))), target.rows);
+  request.maxBytes = static_cast<size_t>(std::max(0.0, std::min(doubleOf(env, call.argv[4]), 4e9)));
+  request.tags = textOf(env, call.argv[5], handle.head);
+  napi_get_value_bool(env, call.argv[6], &request.verify);
+  napi_get_value_bool(env, call.argv[7], &request.durable);
   request.page = target.page;
   request.pageSize = target.pageSize;
-  if (target.rows == 0) {
-    handle.results[out::kStatus] =
-        handle.fail(Status(Code::kInternal, "The field table is empty."));
-    return nullptr;
-  }
-  Status status = handle.store->read(request, &handle.page);
-  if (!status.ok()) {
-    handle.results[out::kStatus] = handle.fail(std::move(status));
-    return nullptr;
-  }
-  answer(handle, target);
+  Status status = readable(handle, target);
+  if (status.ok()) status = handle.store->read(request, &handle.page);
+  if (settle(handle, std::move(status))) answer(handle, target);
   return nullptr;
 }
 
 napi_value readAt(napi_env env, napi_callback_info info) {
-  napi_value argv[4];
-  size_t argc = 4;
-  void* data = nullptr;
-  napi_get_cb_info(env, info, &argc, argv, nullptr, &data);
-  StoreHandle& handle = *static_cast<StoreHandle*>(data);
-  const Target target = targetOf(env, argv[2], argv[3]);
+  const Call<4> call(env, info);
+  StoreHandle& handle = call.handle;
+  const Target target = targetOf(env, call.argv[2], call.argv[3]);
   bool verify = true;
-  napi_get_value_bool(env, argv[1], &verify);
-  Status status;
-  if (!handle.store) {
-    status = Status(Code::kClosed, "The store is closed.");
-  } else if (target.rows == 0) {
-    status = Status(Code::kInternal, "The field table is empty.");
-  } else {
-    status = handle.store->readAt(integerOf(env, argv[0]), verify, target.page, target.pageSize,
-                                  &handle.page);
+  napi_get_value_bool(env, call.argv[1], &verify);
+  Status status = readable(handle, target);
+  if (status.ok()) {
+    status = handle.store->readAt(integerOf(env, call.argv[0]), verify, target.page,
+                                  target.pageSize, &handle.page);
   }
-  if (!status.ok()) {
-    handle.results[out::kStatus] = handle.fail(std::move(status));
-    return nullptr;
-  }
-  answer(handle, target);
+  if (settle(handle, std::move(status))) answer(handle, target);
   return nullptr;
 }
 
 napi_value bounds(napi_env env, napi_callback_info info) {
-  napi_value argv[2];
-  size_t argc = 2;
-  void* data = nullptr;
-  napi_get_cb_info(env, info, &argc, argv, nullptr, &data);
-  StoreHandle& handle = *static_cast<StoreHandle*>(data);
+  const Call<2> call(env, info);
+  StoreHandle& handle = call.handle;
   Store::QueueRef queue;
-  napi_get_value_bool(env, argv[0], &queue.lmq);
-  queue.number = static_cast<uint64_t>(integerOf(env, argv[1]));
+  napi_get_value_bool(env, call.argv[0], &queue.lmq);
+  queue.number = static_cast<uint64_t>(integerOf(env, call.argv[1]));
   Store::Bounds found;
-  Status status = handle.store ? handle.store->bounds(queue, &found)
-                               : Status(Code::kClosed, "The store is closed.");
+  Status status = handle.store ? handle.store->bounds(queue, &found) : closed();
   handle.results[out::kMinOffset] = static_cast<double>(found.min);
   handle.results[out::kMaxOffset] = static_cast<double>(found.max);
-  handle.results[out::kStatus] = status.ok() ? 0 : handle.fail(std::move(status));
+  settle(handle, std::move(status));
   return nullptr;
 }
 
 napi_value setClock(napi_env env, napi_callback_info info) {
-  napi_value argv[1];
-  size_t argc = 1;
-  void* data = nullptr;
-  napi_get_cb_info(env, info, &argc, argv, nullptr, &data);
-  StoreHandle& handle = *static_cast<StoreHandle*>(data);
-  const double now = doubleOf(env, argv[0]);
+  const Call<1> call(env, info);
+  StoreHandle& handle = call.handle;
+  const double now = doubleOf(env, call.argv[0]);
   if (handle.store) handle.store->setClock(std::isnan(now) ? -1 : static_cast<int64_t>(now));
   return nullptr;
 }
 
 napi_value requestSync(napi_env env, napi_callback_info info) {
-  void* data = nullptr;
-  napi_get_cb_info(env, info, nullptr, nullptr, nullptr, &data);
-  StoreHandle& handle = *static_cast<StoreHandle*>(data);
+  StoreHandle& handle = Call<0>(env, info).handle;
   if (handle.store) handle.store->requestSync();
   return nullptr;
 }

@@ -20,6 +20,10 @@ class CommitLog {
   MappedFileQueue& files() { return files_; }
   const MappedFileQueue& files() const { return files_; }
   int64_t fileSize() const { return static_cast<int64_t>(files_.fileSize()); }
+  int64_t baseOf(int64_t position) const { return position - position % fileSize(); }
+  std::string pathOf(int64_t position) const {  // of the file that holds it
+    return files_.directory() + "/" + fileNameOf(static_cast<uint64_t>(baseOf(position)));
+  }
 
   // First byte of the log; where the first record would go while it is empty.
   int64_t minPosition() const { return static_cast<int64_t>(files_.firstBase()); }

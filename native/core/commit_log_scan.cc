@@ -38,8 +38,9 @@ Result<const uint8_t*> CommitLogScan::bytesAt(int64_t position, size_t size, siz
       pieceAt_ >= 0 && position >= pieceAt_ &&
       position + static_cast<int64_t>(wanted) <= pieceAt_ + static_cast<int64_t>(pieceSize_);
   if (!inPiece) {
-    const size_t length =
-        static_cast<size_t>(std::min<int64_t>(rest, static_cast<int64_t>(std::max(size, kPiece))));
+    const size_t length = static_cast<size_t>(
+        std::min<int64_t>(rest, static_cast<int64_t>(std::max(size, nextPiece_))));
+    nextPiece_ = std::min(2 * nextPiece_, kPiece);
     uint8_t* out = buffer_.atLeast(length);
     if (out == nullptr)
       return Status(Code::kNoMemory, "No memory to read the log.").at(file_.path());

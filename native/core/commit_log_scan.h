@@ -18,7 +18,10 @@ class CommitLogScan {
                 record::Check check);
 
   // Where the next step() looks.
-  void seek(int64_t position) { position_ = position; }
+  void seek(int64_t position) {
+    position_ = position;
+    nextPiece_ = kFirstPiece;
+  }
   int64_t position() const { return position_; }
 
   struct Step {
@@ -48,6 +51,8 @@ class CommitLogScan {
   // At least `size` bytes at `position` (fewer only at the file's end) in the buffer.
   Result<const uint8_t*> bytesAt(int64_t position, size_t size, size_t* available);
 
+  // A look at one record reads little; pieces grow as a scan goes on.
+  static constexpr size_t kFirstPiece = 16 * 1024;
   static constexpr size_t kPiece = 1 << 20;
 
   std::string directory_;
@@ -61,6 +66,7 @@ class CommitLogScan {
   const uint8_t* piece_ = nullptr;
   int64_t pieceAt_ = -1;
   size_t pieceSize_ = 0;
+  size_t nextPiece_ = kFirstPiece;
 };
 
 }  // namespace lmq

@@ -74,9 +74,8 @@ Result<uint64_t> ConsumeQueueTable::findFileSize(const std::string& directory, b
 Status ConsumeQueueTable::load(bool dense, bool lmqDirectories) {
   return walk(options_.directory, [&](const Found& found) -> Status {
     if (isLmqDirectory(found.topic) != lmqDirectories) return {};
-    ConsumeQueue* queue = create(topic(found.topic), found.queueId);
-    if (queue == nullptr) return Status(Code::kNoMemory, "No memory for a queue.").at(found.path);
-    return queue->load(dense);
+    const Result<ConsumeQueue*> queue = findOrCreate(topic(found.topic), found.queueId);
+    return queue.ok() ? (*queue)->load(dense) : queue.status();
   });
 }
 
@@ -84,16 +83,12 @@ Result<bool> ConsumeQueueTable::refresh(bool lmqDirectories) {
   bool came = false;
   Status status = walk(options_.directory, [&](const Found& found) -> Status {
     if (isLmqDirectory(found.topic) != lmqDirectories) return {};
-    const uint32_t number = topic(found.topic);
-    ConsumeQueue* queue = find(number, found.queueId);
-    if (queue == nullptr) {
-      queue = create(number, found.queueId);
-      if (queue == nullptr) return Status(Code::kNoMemory, "No memory for a queue.").at(found.path);
-      came = true;
-    }
-    const Result<bool> more = queue->refresh();
+    const size_t known = queues_.size();
+    const Result<ConsumeQueue*> queue = findOrCreate(topic(found.topic), found.queueId);
+    if (!queue.ok()) return queue.status();
+    const Result<bool> more = (*queue)->refresh();
     if (!more.ok()) return more.status();
-    came = came || *more;
+    came = came || *more || queues_.size() > known;
     return {};
   });
   if (!status.ok()) return status;
@@ -119,6 +114,14 @@ int64_t ConsumeQueueTable::find(std::string_view topic, int32_t queueId) const {
   if (row == byName_.end()) return -1;
   const ConsumeQueue* queue = find(row->second, queueId);
   return queue == nullptr ? -1 : indexes_.at(queue);
+}
+
+Result<ConsumeQueue*> ConsumeQueueTable::findOrCreate(uint32_t topic, int32_t queueId) {
+  ConsumeQueue* queue = find(topic, queueId);
+  if (queue == nullptr) queue = create(topic, queueId);
+  if (queue != nullptr) return queue;
+  return Status(Code::kNoMemory, "No memory for a queue.")
+      .at(options_.directory + "/" + topicName(topic) + "/" + std::to_string(queueId));
 }
 
 ConsumeQueue* ConsumeQueueTable::create(uint32_t topic, int32_t queueId) try {

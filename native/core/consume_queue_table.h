@@ -43,6 +43,8 @@ class ConsumeQueueTable {
     return findHigh(row, queueId);
   }
   int64_t find(std::string_view topic, int32_t queueId) const;  // its index in all(), or -1
+  // find() or create(); kNoMemory if memory is refused.
+  Result<ConsumeQueue*> findOrCreate(uint32_t topic, int32_t queueId);
   // Makes the object; its directory comes with its first unit. nullptr if memory is refused.
   ConsumeQueue* create(uint32_t topic, int32_t queueId);
 

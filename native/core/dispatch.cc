@@ -118,10 +118,9 @@ Status Redispatcher::dispatchMain(const record::View& view, int64_t tagsCode) {
               .offset(view.physicalOffset));
     return {};
   }
-  const uint32_t number = queues_.topic(topic);
-  ConsumeQueue* queue = queues_.find(number, view.queueId);
-  if (queue == nullptr) queue = queues_.create(number, view.queueId);
-  if (queue == nullptr) return Status(Code::kNoMemory, "No memory for a queue.");
+  const Result<ConsumeQueue*> found = queues_.findOrCreate(queues_.topic(topic), view.queueId);
+  if (!found.ok()) return found.status();
+  ConsumeQueue* queue = *found;
   if (view.physicalOffset <= queue->lastPhysicalOffset()) return {};  // already there
   const int64_t offset = view.queueOffset;
   if (offset < queue->maxOffset() && queue->lastPhysicalOffset() >= 0) {
@@ -178,24 +177,19 @@ int64_t Redispatcher::placeOf(std::string_view name, int64_t offset, int64_t nex
 }
 
 Status Redispatcher::addToIndex(std::string_view name, int64_t offset, const Unit& unit) {
-  LMQ_TRY(index_->reserve(1, 1, name.size()));
-  uint64_t queue = index_->find(name);
-  if (queue == LmqIndex::kNone) {
-    const Result<uint64_t> made = index_->create(name);
-    if (!made.ok()) return made.status();
-    queue = *made;
-  }
-  const Result<int64_t> last = index_->lastPhysicalOffset(queue);
+  const Result<uint64_t> queue = index_->findOrCreate(name);
+  if (!queue.ok()) return queue.status();
+  const Result<int64_t> last = index_->lastPhysicalOffset(*queue);
   if (!last.ok()) return last.status();
   if (unit.physicalOffset <= *last) return {};  // already there
-  return index_->add(queue, {placeOf(name, offset, index_->nextOffset(queue), unit), unit});
+  LMQ_TRY(index_->reserve(1, 0, 0));
+  return index_->add(*queue, {placeOf(name, offset, index_->nextOffset(*queue), unit), unit});
 }
 
 Status Redispatcher::addToDirectory(std::string_view name, int64_t offset, const Unit& unit) {
-  const uint32_t topic = directories_->topic(name);
-  ConsumeQueue* queue = directories_->find(topic, 0);
-  if (queue == nullptr) queue = directories_->create(topic, 0);
-  if (queue == nullptr) return Status(Code::kNoMemory, "No memory for a queue.");
+  const Result<ConsumeQueue*> found = directories_->findOrCreate(directories_->topic(name), 0);
+  if (!found.ok()) return found.status();
+  ConsumeQueue* queue = *found;
   if (unit.physicalOffset <= queue->lastPhysicalOffset()) return {};  // already there
   const int64_t next = queue->maxOffset();
   const bool tooFar = next > 0 && offset - next > ConsumeQueue::kMaxGap;

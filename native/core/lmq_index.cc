@@ -180,6 +180,12 @@ Result<int64_t> LmqIndex::lastPhysicalOffset(uint64_t queue) const {
 Status LmqIndex::reserve(size_t entries, size_t newNames, size_t nameBytes) {
   return impl_->reserve(entries, newNames, nameBytes);
 }
+Result<uint64_t> LmqIndex::findOrCreate(std::string_view name) {
+  const uint64_t known = impl_->find(name);
+  if (known != kNone) return known;
+  LMQ_TRY(impl_->reserve(0, 1, name.size()));
+  return impl_->create(name);
+}
 Result<uint64_t> LmqIndex::create(std::string_view name) { return impl_->create(name); }
 Status LmqIndex::add(uint64_t queue, const PlacedUnit& placed) { return impl_->add(queue, placed); }
 void LmqIndex::setNextOffset(uint64_t queue, int64_t next) {

@@ -80,6 +80,8 @@ class LmqIndex {
   // Room first: makes sure that `entries` entries and `newNames` names of `nameBytes` bytes in all
   // can be added. Nothing visible changes. kDiskFull, kLimit, kNoMemory, …
   Status reserve(size_t entries, size_t newNames, size_t nameBytes);
+  // find(), or room and create().
+  Result<uint64_t> findOrCreate(std::string_view name);
   // After reserve(), cannot fail for lack of room; a failing write (positional mode) is a Status.
   Result<uint64_t> create(std::string_view name);        // of an unknown name, next offset 0
   Status add(uint64_t queue, const PlacedUnit& placed);  // queueOffset >= nextOffset()

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "bytes.h"
 #include "crc32.h"
 #include "recovery_start.h"
 
@@ -28,7 +27,7 @@ Result<bool> hasUnits(StoreParts& parts) {
 }
 
 // Walks records from plan->scanFrom to where they end.
-Status scan(StoreParts& parts, CommitLogScan& log, RecoveryPlan* plan) {
+Status scan(CommitLogScan& log, RecoveryPlan* plan) {
   log.seek(plan->scanFrom);
   int64_t blankAt = -1;  // a blank record that ended the last file seen
   for (;;) {
@@ -37,7 +36,7 @@ Status scan(StoreParts& parts, CommitLogScan& log, RecoveryPlan* plan) {
     if (step->verdict == record::Verdict::kRecord) {
       ++plan->scannedRecords;
       plan->lastTimestamp = std::max(plan->lastTimestamp, step->view.storeTimestamp);
-      plan->last = {step->position, step->view.size, 0};
+      plan->lastPosition = step->position;
       blankAt = -1;
       continue;
     }
@@ -51,7 +50,6 @@ Status scan(StoreParts& parts, CommitLogScan& log, RecoveryPlan* plan) {
   }
   // A blank record in the last file ends the log at the blank record: the next append writes there.
   if (!log.hasFile(plan->logEnd) && blankAt >= 0) plan->logEnd = blankAt;
-  (void)parts;
   return {};
 }
 
@@ -88,8 +86,7 @@ Status judgeTail(StoreParts& parts, CommitLogScan& log, RecoveryPlan* plan) {
   return Status(Code::kCorruptLog, std::string("The commit log is damaged (") +
                                        record::verdictText(plan->verdict) +
                                        ") below data that was synced.")
-      .at(parts.dir.commitLog() + "/" +
-          fileNameOf(static_cast<uint64_t>(plan->logEnd - plan->logEnd % parts.log->fileSize())))
+      .at(parts.log->pathOf(plan->logEnd))
       .offset(plan->logEnd)
       .limit(plan->syncedBelow);
 }
@@ -118,8 +115,7 @@ Result<bool> isUntouched(StoreParts& parts, CommitLogScan& log) {
 }  // namespace
 
 Result<RecordIdentity> identify(const StoreParts& parts, int64_t position) {
-  CommitLogScan log(parts.dir.commitLog(), static_cast<uint64_t>(parts.log->fileSize()),
-                    parts.log->files().bases(), {});
+  CommitLogScan log = parts.scanLog();
   log.seek(position);
   Result<CommitLogScan::Step> step = log.step();
   if (!step.ok()) return step.takeStatus();
@@ -132,8 +128,7 @@ Status planRecovery(StoreParts& parts, RecoveryPlan* plan) {
   const Result<bool> aborted = parts.dir.aborted();
   if (!aborted.ok()) return aborted.status();
   plan->aborted = *aborted;
-  CommitLogScan log(parts.dir.commitLog(), static_cast<uint64_t>(parts.log->fileSize()),
-                    parts.log->files().bases(), checkOf(parts.options));
+  CommitLogScan log = parts.scanLog(checkOf(parts.options));
   if (log.bases().empty()) {
     const Result<bool> units = hasUnits(parts);
     if (!units.ok()) return units.status();
@@ -155,13 +150,13 @@ Status planRecovery(StoreParts& parts, RecoveryPlan* plan) {
     if (*untouched) {
       plan->trusted = true;
       plan->scanFrom = plan->logEnd = plan->syncedBelow = parts.checkpoint.logEnd;
-      plan->last = parts.checkpoint.last;
+      plan->lastPosition = parts.checkpoint.last.physicalOffset;
       plan->lastTimestamp = parts.checkpoint.lastTimestamp;
       return {};
     }
   }
   LMQ_TRY(decideStart(parts, log, plan));
-  LMQ_TRY(scan(parts, log, plan));
+  LMQ_TRY(scan(log, plan));
   return judgeTail(parts, log, plan);
 }
 

@@ -20,9 +20,7 @@ struct RecoveryPlan {
   int64_t syncedBelow = -1;  // everything below was on the device; -1: not known
   int64_t scannedRecords = 0;
   int64_t lastTimestamp = 0;
-  RecordIdentity last;  // the last record before logEnd, as far as the scan saw one; its
-                        // CRC is 0 until it is asked for
-  // Damage at logEnd, if there is any: why the scan stopped.
+  int64_t lastPosition = -1;  // of the last record before logEnd, as far as the scan saw one
   bool damaged = false;
   record::Verdict verdict = record::Verdict::kEnd;
   // Positions to save and clear: [logEnd, …) of its file and all of the files behind it.

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <limits>
 
 #include "dispatch.h"
 #include "recovery.h"
@@ -15,17 +14,16 @@ Status saveRange(StoreParts& parts, CommitLogScan& log, int64_t position, Recove
   if (!last.ok()) return last.status();
   if (*last == position) return {};
   LMQ_TRY(makeDirectories(parts.dir.cut()));
-  std::string path = parts.dir.cut() + "/" + fileNameOf(static_cast<uint64_t>(position));
+  const std::string first = parts.dir.cut() + "/" + fileNameOf(static_cast<uint64_t>(position));
+  std::string path = first;
   for (int copy = 1;; ++copy) {  // an earlier cut at the same place is kept
     const Result<FileInfo> info = inspect(path);
     if (!info.ok()) return info.status();
     if (!(*info).exists) break;
-    path = parts.dir.cut() + "/" + fileNameOf(static_cast<uint64_t>(position)) + "." +
-           std::to_string(copy);
+    path = first + "." + std::to_string(copy);
   }
-  const int64_t base = position - position % parts.log->fileSize();
-  Result<File> from = File::open(
-      parts.dir.commitLog() + "/" + fileNameOf(static_cast<uint64_t>(base)), Access::kReadQuietly);
+  const int64_t base = parts.log->baseOf(position);
+  Result<File> from = File::open(parts.log->pathOf(position), Access::kReadQuietly);
   if (!from.ok()) return from.takeStatus();
   Result<File> to = File::create(path);
   if (!to.ok()) return to.takeStatus();
@@ -56,8 +54,7 @@ Status cutLog(StoreParts& parts, const RecoveryPlan& plan, RecoveryReport* repor
     return {};
   }
   if (plan.damaged) {
-    CommitLogScan log(parts.dir.commitLog(), static_cast<uint64_t>(parts.log->fileSize()),
-                      parts.log->files().bases(), {});
+    CommitLogScan log = parts.scanLog();
     report->cutFrom = plan.logEnd;
     report->cutVerdict = record::verdictText(plan.verdict);
     LMQ_TRY(saveRange(parts, log, plan.logEnd, report));
@@ -141,8 +138,7 @@ Status redispatch(StoreParts& parts, int64_t from, int64_t mainFrom, int64_t to,
                   RecoveryReport* report) {
   record::Check check;
   check.bodyCrc = check.propertyCrc = false;  // the scan before has checked what is new
-  CommitLogScan log(parts.dir.commitLog(), static_cast<uint64_t>(parts.log->fileSize()),
-                    parts.log->files().bases(), check);
+  CommitLogScan log = parts.scanLog(check);
   // A reader cannot add to the writer's index; what it lacks comes with the writer's next entries.
   const bool lmq =
       parts.options.lmq && (!parts.options.readOnly || parts.lmqInMemory || !parts.lmq);
@@ -223,8 +219,7 @@ Status applyToReader(StoreParts& parts, const RecoveryPlan& plan, RecoveryReport
   // Both sides of damage are shown: the log ends behind its last whole record. Without one behind
   // it the damage is a torn tail, or a live one, which is none.
   int64_t end = plan.logEnd;
-  CommitLogScan log(parts.dir.commitLog(), static_cast<uint64_t>(parts.log->fileSize()),
-                    parts.log->files().bases(), {});
+  CommitLogScan log = parts.scanLog();
   log.seek(plan.logEnd);
   while (plan.damaged && log.position() < static_cast<int64_t>(parts.log->files().endOfFiles())) {
     const Result<CommitLogScan::Step> step = log.step();

@@ -17,13 +17,9 @@ Status importQueue(StoreParts& parts, ConsumeQueue& source, int64_t from, int64_
   Result<int64_t> min = source.minOffset(parts.log->minPosition());
   if (!min.ok()) return min.takeStatus();
   const std::string& name = source.topic();
-  LMQ_TRY(index.reserve(0, 1, name.size()));
-  uint64_t queue = index.find(name);
-  if (queue == LmqIndex::kNone) {
-    Result<uint64_t> made = index.create(name);
-    if (!made.ok()) return made.takeStatus();
-    queue = *made;
-  }
+  const Result<uint64_t> found = index.findOrCreate(name);
+  if (!found.ok()) return found.status();
+  const uint64_t queue = *found;
   Result<int64_t> known = index.lastPhysicalOffset(queue);
   if (!known.ok()) return known.takeStatus();
   int64_t last = *known;
@@ -152,15 +148,11 @@ Status restoreLmqOfReader(StoreParts& parts, RecoveryReport* report) {
 Status applyFacts(StoreParts& parts) {
   for (const LmqState::Fact& fact : parts.state.facts()) {
     if (fact.kind != LmqState::kNextOffset) continue;
-    uint64_t queue = parts.lmq->find(fact.name);
-    if (queue == LmqIndex::kNone) {
-      if (parts.options.readOnly && !parts.lmqInMemory) continue;  // the writer will
-      LMQ_TRY(parts.lmq->reserve(0, 1, fact.name.size()));
-      Result<uint64_t> made = parts.lmq->create(fact.name);
-      if (!made.ok()) return made.takeStatus();
-      queue = *made;
-    }
-    parts.lmq->setNextOffset(queue, fact.queueOffset);
+    const bool creates = !parts.options.readOnly || parts.lmqInMemory;
+    if (!creates && parts.lmq->find(fact.name) == LmqIndex::kNone) continue;  // the writer will
+    const Result<uint64_t> queue = parts.lmq->findOrCreate(fact.name);
+    if (!queue.ok()) return queue.status();
+    parts.lmq->setNextOffset(*queue, fact.queueOffset);
   }
   return {};
 }

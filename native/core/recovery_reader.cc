@@ -24,8 +24,7 @@ Result<bool> refreshReader(StoreParts& parts) {
   if (!reloaded.ok() && reloaded.code() != Code::kFileSize) return reloaded;
   record::Check check;
   check.requireCrc = parts.options.requireCrc;
-  CommitLogScan log(parts.dir.commitLog(), static_cast<uint64_t>(parts.log->fileSize()),
-                    files.bases(), check);
+  CommitLogScan log = parts.scanLog(check);
   const int64_t before = parts.log->endPosition();
   int64_t end = before;
   log.seek(before);

@@ -63,7 +63,7 @@ Status decideStart(StoreParts& parts, CommitLogScan& log, RecoveryPlan* plan) {
     const int64_t ourEnd = own.last.physicalOffset >= 0 ? own.last.physicalOffset : own.logEnd;
     plan->scanFrom = startAt(log, std::max(first, closed ? ourEnd : own.derivedSynced));
     plan->syncedBelow = closed ? own.logEnd : own.logSynced;
-    plan->last = own.last;
+    plan->lastPosition = own.last.physicalOffset;
     plan->lastTimestamp = own.lastTimestamp;
     return {};
   }
@@ -81,11 +81,13 @@ Status decideStart(StoreParts& parts, CommitLogScan& log, RecoveryPlan* plan) {
   // byte.
   plan->syncedBelow = *start;
   if (!plan->aborted) {
-    for (const uint64_t base : log.bases()) {
-      const Result<int64_t> last = log.lastByte(static_cast<int64_t>(base));
+    for (size_t index = log.bases().size(); index-- > 0;) {
+      const int64_t base = static_cast<int64_t>(log.bases()[index]);
+      const Result<int64_t> last = log.lastByte(base);
       if (!last.ok()) return last.status();
-      if (*last > static_cast<int64_t>(base))
-        plan->syncedBelow = std::max(plan->syncedBelow, *last);
+      if (*last == base) continue;
+      plan->syncedBelow = std::max(plan->syncedBelow, *last);
+      break;
     }
   }
   return {};

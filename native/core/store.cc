@@ -33,7 +33,7 @@ Status Store::start() {
   derivedSynced_ = parts.checkpoint.derivedSynced;
   derivedSyncedAt_ = wallClockMillis();
   lastTimestamp_ = plan.lastTimestamp;
-  lastRecord_ = plan.last;
+  lastPosition_ = plan.lastPosition;
   // What recovery accepted may only be in memory yet; a SYNC_FLUSH store would not show it.
   if (parts.options.syncFlush) LMQ_TRY(syncLog());
   flusher_ = std::make_unique<Flusher>(parts.options.flushInterval,
@@ -134,7 +134,7 @@ Status Store::append(uint32_t topic, Message& message, int64_t planSlot, Appende
 
   // The record is in the log: only now offsets rise.
   lastTimestamp_ = stamp.storeTimestamp;
-  lastRecord_ = {stamp.physicalOffset, static_cast<uint32_t>(measure.totalSize), 0};
+  lastPosition_ = stamp.physicalOffset;
   out->physicalOffset = stamp.physicalOffset;
   out->queueOffset = stamp.queueOffset;
   out->size = static_cast<int64_t>(measure.totalSize);

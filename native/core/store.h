@@ -177,7 +177,7 @@ class Store {
   std::vector<std::unique_ptr<DispatchPlan>> plans_;
   int64_t clock_ = -1;
   int64_t lastTimestamp_ = 0;
-  RecordIdentity lastRecord_;  // position and size only, until it is needed
+  int64_t lastPosition_ = -1;  // of the last record; -1: there is none
   int64_t undispatched_ = -1;  // a record whose dispatch failed; -1: none
   bool closed_ = false;
 

@@ -51,8 +51,6 @@ Status StoreParts::decideSizes() {
     log = static_cast<uint64_t>(marker->mappedFileSizeCommitLog);
     queue = static_cast<uint64_t>(marker->mappedFileSizeConsumeQueue);
   }
-  if (marker && *log == 0) log = static_cast<uint64_t>(marker->mappedFileSizeCommitLog);
-  if (marker && *queue == 0) queue = static_cast<uint64_t>(marker->mappedFileSizeConsumeQueue);
   LMQ_TRY(decide("mappedFileSizeCommitLog", *log, options.commitLogSize,
                  options.defaultCommitLogSize, dir.commitLog(), &commitLogSize_));
   return decide("mappedFileSizeConsumeQueue", *queue, options.consumeQueueSize,
@@ -71,6 +69,11 @@ MappedFileQueue::Options StoreParts::queueOptions() const {
   queue.singlePages = true;
   queue.maxOpenFiles = 2;
   return queue;
+}
+
+CommitLogScan StoreParts::scanLog(const record::Check& check) const {
+  return CommitLogScan(dir.commitLog(), static_cast<uint64_t>(log->fileSize()),
+                       log->files().bases(), check);
 }
 
 Status StoreParts::prepare() {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "commit_log.h"
+#include "commit_log_scan.h"
 #include "consume_queue_table.h"
 #include "lmq_index.h"
 #include "lmq_state.h"
@@ -41,6 +42,8 @@ struct StoreParts {
   // kLocked, kVersion, kConfigMismatch, kFileSize.
   Status prepare();
   MappedFileQueue::Options queueOptions() const;
+  // Over the files that the log has now.
+  CommitLogScan scanLog(const record::Check& check = {}) const;
   int64_t unitsPerFile() const {
     return static_cast<int64_t>(consumeQueueSize_ / ConsumeQueue::kUnitSize);
   }

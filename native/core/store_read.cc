@@ -160,12 +160,9 @@ Status Store::take(const ReadRequest& request, const PlacedUnit& placed, Scan& s
   const Unit& unit = placed.unit;
   const int64_t recordEnd = unit.recordEnd();
   const bool blank = unit.size == ConsumeQueue::kBlankSize;
-  if (!blank && recordEnd > scan.end && recordEnd > logEnd() && parts_->options.readOnly) {
-    scan.stop = true;  // a live tail: its record is not whole yet
-    return {};
-  }
-  if (!blank && recordEnd > scan.end && recordEnd <= logEnd()) {
-    scan.stop = true;  // not on the device yet
+  // Not on the device yet or, for a reader, a live tail whose record is not whole yet.
+  if (!blank && recordEnd > scan.end && (recordEnd <= logEnd() || parts_->options.readOnly)) {
+    scan.stop = true;
     return {};
   }
   const size_t size = static_cast<size_t>(std::max(unit.size, 0));
@@ -192,9 +189,8 @@ Status Store::take(const ReadRequest& request, const PlacedUnit& placed, Scan& s
   }
   const auto removing = [&](bool damaged) {
     if (damaged) page->damaged.push_back({placed.queueOffset, unit.physicalOffset});
-    const int64_t fileSize = parts_->log->fileSize();
     if (!damaged && recordEnd < INT64_MAX) {
-      scan.skipBelow = unit.physicalOffset - unit.physicalOffset % fileSize + fileSize;
+      scan.skipBelow = parts_->log->baseOf(unit.physicalOffset) + parts_->log->fileSize();
     }
     return pass(ReadStatus::kMessageWasRemoving);
   };

@@ -73,7 +73,7 @@ Status Store::syncDerived() {
     position = logEnd();
     entries = parts_->lmq->entryCount();
     timestamp = lastTimestamp_;
-    lastPosition = lastRecord_.physicalOffset;
+    lastPosition = lastPosition_;
     units = parts_->queues->unitCount();
     snapshotIsDue = parts_->lmq->entriesSinceSnapshot() >
                     std::max(kSnapshotEntries, parts_->lmq->queueCount() / 4);
@@ -107,19 +107,16 @@ Status Store::syncDerived() {
 }
 
 Status Store::writeLmqSnapshot() {
-  RecordIdentity last;
   int64_t position = 0;
+  int64_t lastPosition = 0;
   {
     const std::lock_guard<std::mutex> guard(lock_);
     position = logEnd();
-    last = lastRecord_;
+    lastPosition = lastPosition_;
   }
-  if (last.physicalOffset >= 0 && last.crc == 0) {
-    Result<RecordIdentity> found = identify(*parts_, last.physicalOffset);
-    if (!found.ok()) return found.takeStatus();
-    last = *found;
-  }
-  return parts_->lmq->writeSnapshot(position, last, [this](const std::function<void()>& piece) {
+  Result<RecordIdentity> last = identify(*parts_, lastPosition);
+  if (!last.ok()) return last.takeStatus();
+  return parts_->lmq->writeSnapshot(position, *last, [this](const std::function<void()>& piece) {
     const std::lock_guard<std::mutex> guard(lock_);
     piece();
   });
@@ -159,8 +156,7 @@ Status Store::close() {
     own.lmqEntries = parts_->lmq->entryCount();
     own.lastTimestamp = lastTimestamp_;
     own.queueUnits = parts_->queues->unitCount();
-    Result<RecordIdentity> last = RecordIdentity{};
-    if (lastRecord_.physicalOffset >= 0) last = identify(*parts_, lastRecord_.physicalOffset);
+    Result<RecordIdentity> last = identify(*parts_, lastPosition_);
     if (!last.ok()) return last.takeStatus();
     own.last = *last;
     LMQ_TRY(parts_->dir.writeOwnCheckpoint(&own));

@@ -21,11 +21,9 @@ bool listed(std::string_view list, std::string_view name) {
 }
 
 CommitLogScan scanOf(Store& store) {
-  StoreParts& parts = store.parts();
   record::Check check;
-  check.requireCrc = parts.options.requireCrc;
-  return CommitLogScan(parts.dir.commitLog(), static_cast<uint64_t>(parts.log->fileSize()),
-                       parts.log->files().bases(), check);
+  check.requireCrc = store.options().requireCrc;
+  return store.parts().scanLog(check);
 }
 
 }  // namespace
@@ -60,11 +58,8 @@ Status StoreVerify::stepLog(Progress* progress) {
     }
     if (step->verdict == record::Verdict::kBlank) continue;
     if (!damagedBefore_) {
-      const int64_t base = step->position - step->position % store_.parts().log->fileSize();
-      progress->faults.push_back(
-          {Code::kCorruptRecord, record::verdictText(step->verdict),
-           store_.parts().dir.commitLog() + "/" + fileNameOf(static_cast<uint64_t>(base)),
-           step->position});
+      progress->faults.push_back({Code::kCorruptRecord, record::verdictText(step->verdict),
+                                  store_.parts().log->pathOf(step->position), step->position});
     }
     damagedBefore_ = true;
     LMQ_TRY(log_.passDamage(*step));
