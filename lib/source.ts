@@ -62,8 +62,9 @@ export class QueueSource {
   }
 
   #find(): number {
-    this.session.assertReadable();
-    if (this.#number < 0) {
+    if (this.#number >= 0) {
+      this.session.assertReadable();
+    } else {
       this.#number = this.session.ask((native) =>
         this.#lightQueue ? native.findLmq(this.topic) : native.findQueue(this.topic, this.queueId),
       );
