@@ -3,8 +3,9 @@ import { rmSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { MessageStore, type ReadOptions, type StoreReader } from '../lib/index.ts';
+import { MessageStore, type ReadOptions } from '../lib/index.ts';
 import { freshDirectories } from './support/files.ts';
+import { found, none, page, range } from './support/pages.ts';
 import { failureOf, messagesOf, quiet, textsOf } from './support/stores.ts';
 
 const fresh = freshDirectories();
@@ -21,26 +22,6 @@ function fill(store: MessageStore, count: number, tags: (i: number) => string = 
     store.append({ topic: 't', body: String(i), tags: tags(i), lmq: ['x'] });
   }
 }
-
-/** Status, offsets of the messages and next offset of a page, from both kinds of queue. */
-function page(store: StoreReader, offset: number | bigint, options: ReadOptions = {}) {
-  const of = ({ status, messages, nextOffset }: ReturnType<typeof read>) => ({
-    status,
-    offsets: messages.map((one) => one.offset),
-    nextOffset,
-  });
-  const read = () => store.queue('t').read(offset, options);
-  const result = of(read());
-  expect(of(store.lmq('x').read(offset, options))).toEqual(result);
-  return result;
-}
-const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i);
-const found = (from: number, to: number) => ({
-  status: 'FOUND',
-  offsets: range(from, to),
-  nextOffset: to,
-});
-const none = (status: string, nextOffset: number) => ({ status, offsets: [], nextOffset });
 
 describe('a page', () => {
   it('has the status and the next offset that RocketMQ gives', async () => {
