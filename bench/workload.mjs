@@ -1,5 +1,6 @@
-// What every contestant stores: the same messages in the same queues. Message i goes to topic queue
-// i % queues and, with `light` light queues, to those numbered i + 1 … i + light, modulo names.
+// What every contestant stores: the same messages, with all that belongs to them and a checksum, in the
+// same queues. Message i goes to topic queue i % queues and, with `light` light queues, to those numbered
+// i + 1 … i + light, modulo names.
 
 export const QUEUES = 64;
 export const defaults = { light: 0, queues: QUEUES, names: QUEUES };
@@ -30,15 +31,16 @@ const byte = random(42);
 for (let i = 0; i < BODY_BYTES; i++) body[i] = byte(256);
 
 /** The one key of a message changes with every message; making the text is the caller's work, not the store's. */
-export const keys = Array.from({ length: 4096 }, (_, i) => `order-${String(i).padStart(8, '0')}`);
+export const keys = Array.from({ length: 256 }, (_, i) => `order-${String(i).padStart(8, '0')}`);
 
 export const tags = 'text';
 export const properties = { room: 'general', device: 'phone-1' };
 
-/** Tags, key and properties as they are stored, and their number. */
-export const storedProperties = (key) =>
-  `room\x01general\x02device\x01phone-1\x02KEYS\x01${key}\x02TAGS\x01${tags}\x02`;
-export const STORED_PROPERTIES = 4;
+/** The properties as text; a peer's caller has them as text, too. */
+export const propertyText = 'room\x01general\x02device\x01phone-1\x02';
+
+/** Tags, key and properties as we store them. */
+export const storedProperties = (key) => `${propertyText}KEYS\x01${key}\x02TAGS\x01${tags}\x02`;
 
 /** For each i modulo names the names of the light queues. A sender keeps the list of a group, so do we. */
 export function lightQueueLists({ light, names = QUEUES }) {

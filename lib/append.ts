@@ -6,12 +6,24 @@ import { Arranger } from './arrange.ts';
 import { Bodies } from './body.ts';
 import { exactInteger, int32, queueIdOf, within } from './checks.ts';
 import type { Config } from './config.ts';
-import { failureOf, typeMistake } from './errors.ts';
+import { failureOf, rangeMistake, typeMistake } from './errors.ts';
 import { type Host, parseHost } from './host.ts';
 import type { Message } from './message.ts';
-import { type NativeStore, OUT_STATUS } from './native.ts';
+import {
+  ARG_BODY_LENGTH,
+  ARG_BORN_TIMESTAMP,
+  ARG_PLAN,
+  ARG_PROPERTIES_AT,
+  ARG_PROPERTIES_LENGTH,
+  ARG_QUEUE_ID,
+  ARG_STORE,
+  ARG_TOPIC,
+  addon,
+  type NativeStore,
+  OUT_STATUS,
+} from './native.ts';
 import { namesOf, type Plan, Plans } from './plans.ts';
-import { PropertyWriter, refuseSeparators, type Written } from './properties.ts';
+import { PropertyWriter } from './property-writer.ts';
 import { AppendResult, fill } from './result.ts';
 import { isQueued, sysFlagOf } from './sys-flag.ts';
 import { type Topic, Topics } from './topics.ts';
@@ -23,23 +35,29 @@ const KEPT_HOSTS = 1024;
 
 export class Appender {
   readonly #native: NativeStore;
+  readonly #number: number;
   readonly #out: Float64Array;
-  readonly #config: Config;
+  readonly #clock: (() => number) | undefined;
+  readonly #storeHost: Host;
   readonly #waiters: Waiters;
   readonly #topics: Topics;
   readonly #plans: Plans;
   readonly #arranger: Arranger;
-  readonly #properties = new PropertyWriter();
+  readonly #properties: PropertyWriter;
   readonly #bodies = new Bodies();
   readonly #hosts = new Map<string, Host>();
+  #appending = false;
   /** Native can write the names in `lmq` behind the other properties. */
   readonly #plainLists: boolean;
 
   constructor(native: NativeStore, config: Config, waiters: Waiters) {
     this.#native = native;
+    this.#number = native.number;
     this.#out = native.out;
-    this.#config = config;
+    this.#clock = config.clock;
+    this.#storeHost = config.storeHost;
     this.#waiters = waiters;
+    this.#properties = new PropertyWriter(native.staged);
     this.#topics = new Topics(native, config.topicLength);
     this.#plans = new Plans(native);
     this.#arranger = new Arranger(config, this.#plans);
@@ -47,6 +65,17 @@ export class Appender {
   }
 
   append(message: Message, into: AppendResult | undefined): AppendResult {
+    // What is read of the message may be code of the caller's, and there is one memory for all appends.
+    if (this.#appending) throw nested();
+    this.#appending = true;
+    try {
+      return this.#append(message, into);
+    } finally {
+      this.#appending = false;
+    }
+  }
+
+  #append(message: Message, into: AppendResult | undefined): AppendResult {
     if (typeof message !== 'object' || message === null) {
       throw typeMistake('STORE_INVALID_MESSAGE', 'A message must be an object.');
     }
@@ -60,33 +89,31 @@ export class Appender {
     const born = bornTimestamp === undefined ? NOW : exactInteger(bornTimestamp, 'bornTimestamp');
     const names = namesOf(message.lmq);
     const properties = this.#properties;
-    if (message.rawProperties === undefined) properties.write(message);
-    const { text, count, list } = properties;
-    let storeHost = this.#config.storeHost;
+    if (message.rawProperties === undefined) properties.write(message, topic.handle);
+    let storeHost = this.#storeHost;
     let plan: Plan | undefined;
     if (
       isPlain(message) &&
-      list === undefined &&
+      properties.list === undefined &&
       (names === undefined || (this.#plainLists && topic.lightQueues))
     ) {
       if (names !== undefined) plan = this.#plans.ofNames(names, false);
       const bytes = this.#bodies.bytesOf(body);
-      this.#native.append(
-        topic.handle,
-        queueId,
-        bytes,
-        this.#bodies.length,
-        text,
-        count,
-        plan === undefined ? NO_PLAN : plan.slot,
-        born,
-      );
+      const { args } = addon;
+      args[ARG_STORE] = this.#number;
+      args[ARG_TOPIC] = topic.handle;
+      args[ARG_QUEUE_ID] = queueId;
+      args[ARG_BODY_LENGTH] = this.#bodies.length;
+      args[ARG_PROPERTIES_AT] = properties.at;
+      args[ARG_PROPERTIES_LENGTH] = properties.length;
+      args[ARG_PLAN] = plan === undefined ? NO_PLAN : plan.slot;
+      args[ARG_BORN_TIMESTAMP] = born;
+      addon.append(bytes);
     } else {
       if (message.storeHost !== undefined) storeHost = this.#host(message.storeHost, 'storeHost');
-      const written = { text, count, list };
-      plan = this.#appendWith(message, topic, queueId, born, names, written, storeHost);
+      plan = this.#appendWith(message, topic, queueId, born, names, storeHost);
     }
-    if (this.#out[OUT_STATUS] !== 0) throw this.#refusal(message);
+    if (this.#out[OUT_STATUS] !== 0) throw failureOf(this.#native.lastError());
     if (this.#waiters.size !== 0) this.#waiters.appended(topic.name, queueId, plan?.queues);
     const result = into === undefined ? new AppendResult() : into;
     fill(result, this.#out, storeHost);
@@ -100,7 +127,6 @@ export class Appender {
     queueId: number,
     born: number,
     names: readonly string[] | undefined,
-    written: Written,
     storeHost: Host,
   ): Plan | undefined {
     const { bornHost, preparedTransactionOffset = 0 } = message;
@@ -110,7 +136,7 @@ export class Appender {
     const prepared = exactInteger(preparedTransactionOffset, 'preparedTransactionOffset');
     const from = bornHost === undefined ? storeHost : this.#host(bornHost, 'bornHost');
     const queued = topic.lightQueues && isQueued(sysFlag);
-    const arranged = this.#arranger.arrange(message, written, names, queued);
+    const arranged = this.#arranger.arrange(message, this.#properties, names, queued);
     const body = this.#bodies.bytesOf(message.body);
     this.#native.appendWith(
       topic.handle,
@@ -119,7 +145,6 @@ export class Appender {
       this.#bodies.length,
       arranged.head,
       arranged.tail,
-      arranged.count,
       arranged.plan?.slot ?? NO_PLAN,
       born,
       from.address,
@@ -136,7 +161,7 @@ export class Appender {
 
   /** The caller's clock, where there is one. */
   #tick(): void {
-    const { clock } = this.#config;
+    const clock = this.#clock;
     if (clock !== undefined) {
       this.#native.setClock(within(clock(), 'What clock gives', 0, Number.MAX_SAFE_INTEGER));
     }
@@ -150,15 +175,13 @@ export class Appender {
     this.#hosts.set(text, host);
     return host;
   }
+}
 
-  #refusal(message: Message): Error {
-    const facts = this.#native.lastError();
-    if (facts.code === 'STORE_INVALID_PROPERTY' && message.rawProperties === undefined) {
-      const { text, count } = this.#properties;
-      refuseSeparators(message, text, count);
-    }
-    return failureOf(facts);
-  }
+function nested(): Error {
+  return rangeMistake(
+    'STORE_INVALID_MESSAGE',
+    'A getter of the message, or the clock, appends to the same store while the message is read.',
+  );
 }
 
 function isPlain(message: Message): boolean {

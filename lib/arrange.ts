@@ -7,7 +7,7 @@ import { rangeMistake } from './errors.ts';
 import { DISPATCH, DISPATCH_OFFSETS, fullLmqName, isBlank } from './lmq.ts';
 import type { Message } from './message.ts';
 import type { Plan, Plans } from './plans.ts';
-import { refuseSeparators, type Written } from './properties.ts';
+import type { PropertyWriter } from './property-writer.ts';
 import {
   brokerOrder,
   cutChecksum,
@@ -22,12 +22,9 @@ import {
 export interface Arranged {
   readonly head: string | Uint8Array;
   readonly tail: string;
-  /** How many properties there must be; {@link NOT_COUNTED} if nobody counted them. */
-  readonly count: number;
   readonly plan: Plan | undefined;
 }
 
-const NOT_COUNTED = -1;
 const CODE = 'STORE_INVALID_MESSAGE';
 
 export class Arranger {
@@ -45,7 +42,7 @@ export class Arranger {
    */
   arrange(
     message: Message,
-    written: Written,
+    written: PropertyWriter,
     names: readonly string[] | undefined,
     queued: boolean,
   ): Arranged {
@@ -54,31 +51,29 @@ export class Arranger {
       throw rangeMistake(CODE, 'lmq needs a store with enableLmq and enableMultiDispatch.');
     }
     const raw = message.rawProperties !== undefined;
-    const text = raw ? this.#given(message) : written.text;
-    const count = raw ? NOT_COUNTED : written.count;
+    const text = raw ? this.#given(message) : written.text();
     if (typeof text !== 'string') {
       refuseQueues(text, names);
-      return { head: text, tail: '', count, plan: undefined };
+      return { head: text, tail: '', plan: undefined };
     }
     const list = raw ? lastValue(text, DISPATCH) : written.list;
     if (names !== undefined && list !== undefined) {
       throw rangeMistake(CODE, `Both lmq and the property ${DISPATCH} name light queues.`);
     }
     if (names === undefined && (list === undefined || isBlank(list))) {
-      return { head: text, tail: '', count, plan: undefined };
+      return { head: text, tail: '', plan: undefined };
     }
     if (lightQueues && queued && propertyOrder === 'rocketmq') {
-      if (!raw) refuseSeparators(message, text, count);
       return this.#inBrokerOrder(text, names, list);
     }
     // What came as an offset is no offset of this store: rebuilding queues must not take it for one.
     const head = terminated(cutProperty(text, DISPATCH_OFFSETS));
     if (lightQueues && queued) {
-      return { head, tail: '', count, plan: this.#plan(names, list, false) };
+      return { head, tail: '', plan: this.#plan(names, list, false) };
     }
-    if (names === undefined) return { head, tail: '', count, plan: undefined };
+    if (names === undefined) return { head, tail: '', plan: undefined };
     const named = withProperty(head, DISPATCH, names.map(fullLmqName).join(','));
-    return { head: named, tail: '', count: raw ? count : count + 1, plan: undefined };
+    return { head: named, tail: '', plan: undefined };
   }
 
   #given(message: Message): string | Uint8Array {
@@ -93,7 +88,7 @@ export class Arranger {
   #inBrokerOrder(text: string, names: readonly string[] | undefined, list?: string): Arranged {
     const plan = this.#plan(names, list, true);
     const all = names === undefined ? text : withProperty(text, DISPATCH, plan.list);
-    return { ...brokerOrder(all), count: NOT_COUNTED, plan };
+    return { ...brokerOrder(all), plan };
   }
 
   #plan(names: readonly string[] | undefined, list = '', arranged: boolean): Plan {

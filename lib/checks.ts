@@ -11,6 +11,7 @@ export function int32(value: unknown, name: string, fallback: number): number {
 }
 
 export function queueIdOf(value: unknown): number {
+  if (typeof value === 'number' && (value | 0) === value && value >= 0) return value;
   return within(value, 'queueId', 0, INT_MAX, 'STORE_INVALID_QUEUE_ID');
 }
 

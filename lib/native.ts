@@ -18,12 +18,16 @@ import type {
 export * from './native-values.ts';
 
 /**
- * An open store. `plan`, `append`, `appendWith`, `read`, `readAt` and `bounds` answer in `out` (status first,
+ * An open store. `plan`, `appendWith`, `read`, `readAt` and `bounds` answer in `out` (status first,
  * 0 is success; the facts of a failure by `lastError`), because building objects in native is slow;
  * the others return values or throw an Error whose `facts` are {@link NativeFacts}.
  */
 export interface NativeStore {
   readonly out: Float64Array;
+  /** By which `append` knows it. */
+  readonly number: number;
+  /** Memory in which properties lie when `append` takes them; written by lib/property-writer.ts. */
+  readonly staged: Uint8Array;
   readonly recovery: RecoveryReport;
   lastError(): NativeFacts;
 
@@ -35,20 +39,7 @@ export interface NativeStore {
    * INNER_MULTI_DISPATCH property with `names`.
    */
   plan(slot: number, names: string, count: number, writeNames: boolean): void;
-  /**
-   * `bodyLength` -1: the whole body; `propertyCount` -1: properties are not counted; `plan` -1: none;
-   * `bornTimestamp` NaN: the store timestamp. The born host is the store's own.
-   */
-  append(
-    topic: number,
-    queueId: number,
-    body: Uint8Array,
-    bodyLength: number,
-    properties: string,
-    propertyCount: number,
-    plan: number,
-    bornTimestamp: number,
-  ): void;
+  /** `bodyLength`, `plan` and `bornTimestamp` as in `args`. */
   appendWith(
     topic: number,
     queueId: number,
@@ -56,7 +47,6 @@ export interface NativeStore {
     bodyLength: number,
     propertiesHead: string | Uint8Array,
     propertiesTail: string | Uint8Array,
-    propertyCount: number,
     plan: number,
     bornTimestamp: number,
     bornAddress: Uint8Array,
@@ -119,6 +109,10 @@ export interface Addon {
   readonly codes: readonly (readonly [string, string])[];
   /** GetMessageStatus names; OUT_READ_STATUS is an index into them. */
   readonly readStatuses: readonly string[];
+  /** The numbers that `append` takes: a store to an array costs less than an argument of a call. */
+  readonly args: Float64Array;
+  /** To the store, topic and queue that `args` name; answers in the store's `out`. The born host is its own. */
+  append(body: Uint8Array): void;
   openStore(options: NativeOptions, listener: (event: NativeEvent) => void): Promise<NativeStore>;
   /** What lies in a directory, without opening it; throws STORE_NOT_FOUND. */
   inspect(path: string): Record<string, unknown>;

@@ -13,6 +13,12 @@ import {
 const NONE: readonly number[] = Object.freeze([]);
 const NOWHERE: Host = { address: new Uint8Array(4), port: 0 };
 
+/**
+ * The newest result, and with it the hidden class that results have by now. A collection that found none
+ * of them alive would drop that class, and with it the compiled code of every append.
+ */
+const newest: { result: AppendResult | undefined } = { result: undefined };
+
 /** Fills a result with what native answered. */
 export let fill: (result: AppendResult, out: Float64Array, host: Host) => void;
 
@@ -41,14 +47,17 @@ export class AppendResult {
       result.size = small(out[OUT_SIZE] as number);
       result.queueOffset = small(out[OUT_QUEUE_OFFSET] as number);
       result.storeTimestamp = out[OUT_STORE_TIMESTAMP] as number;
-      const count = out[OUT_LMQ_COUNT] as number;
-      result.lmqOffsets = count === 0 ? NONE : offsets(result.lmqOffsets, out, count);
+      result.lmqOffsets = offsets(result.lmqOffsets, out);
       result.#host = host;
+      newest.result = result;
     };
   }
 }
 
-function offsets(own: readonly number[], out: Float64Array, count: number): readonly number[] {
+/** In the list given, if it is one of that length. */
+function offsets(own: readonly number[], out: Float64Array): readonly number[] {
+  const count = out[OUT_LMQ_COUNT] as number;
+  if (count === 0) return NONE;
   const list = own.length === count ? (own as number[]) : new Array<number>(count);
   for (let i = 0; i < count; i++) list[i] = small(out[OUT_LMQ_OFFSETS + i] as number);
   return list;

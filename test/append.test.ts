@@ -259,6 +259,79 @@ describe('the answer of append', () => {
   });
 });
 
+describe('what append shares', () => {
+  it('between stores of a process keeps them apart, also when one of them is closed', async () => {
+    const open = () => MessageStore.open({ path: fresh(), ...quiet });
+    const stores = [await open(), await open(), await open()];
+    const text = (i: number) => ({ topic: `t${i}`, body: `b${i}`, tags: `g${i}`, keys: `k${i}` });
+    const check = (store: MessageStore, i: number) => {
+      const read = store
+        .queue(`t${i}`, 0)
+        .read(0)
+        .messages.map((m) => [m.tags, m.keys, String(m.body)]);
+      expect(
+        read.every(([tags, keys, body]) => `${tags}${keys}${body}` === `g${i}k${i}b${i}`),
+      ).toBe(true);
+      return read.length;
+    };
+    for (let round = 0; round < 3; round++) {
+      for (const [i, store] of stores.entries()) store.append(text(i));
+    }
+    expect(stores.map(check)).toEqual([3, 3, 3]);
+    const [first, second, third] = stores as [MessageStore, MessageStore, MessageStore];
+    await second.close();
+    const fourth = await open();
+    fourth.append(text(3));
+    first.append(text(0));
+    expect(() => second.append(text(1))).toThrow(/closed/);
+    third.append(text(2));
+    expect([check(first, 0), check(third, 2), check(fourth, 3)]).toEqual([4, 4, 1]);
+    await Promise.all([first, third, fourth].map((store) => store.close()));
+  });
+
+  it('within a store is not lent to a getter of the message', async () => {
+    const store = await MessageStore.open({ path: fresh(), ...quiet });
+    const within = () => store.append({ topic: 't', body: 'inner', tags: 'inner' });
+    const messages: object[] = [
+      {
+        topic: 't',
+        body: 'b',
+        get queueId() {
+          return within().queueOffset;
+        },
+      },
+      {
+        topic: 't',
+        body: 'b',
+        properties: {
+          a: '1',
+          get b() {
+            return String(within().size);
+          },
+        },
+      },
+      {
+        topic: 't',
+        body: 'b',
+        tags: 'x',
+        get flag() {
+          return within().size;
+        },
+      },
+    ];
+    for (const message of messages) {
+      expect(() => store.append(message as Message)).toThrow(
+        expect.objectContaining({ code: 'STORE_INVALID_MESSAGE' }),
+      );
+    }
+    expect(
+      store.append({ topic: 't', body: 'b', properties: { a: '1', b: '2' } }).queueOffset,
+    ).toBe(0);
+    expect(store.queue('t', 0).read(0).messages[0]?.properties).toEqual({ a: '1', b: '2' });
+    await store.close();
+  });
+});
+
 describe('append refuses', () => {
   let store: MessageStore;
   beforeAll(async () => {

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { isStoreError } from '../lib/errors.ts';
 import { javaHash } from '../lib/java-map.ts';
 import type { Message } from '../lib/message.ts';
-import { PropertyWriter, refuseSeparators, storedProperties } from '../lib/properties.ts';
+import { storedProperties } from '../lib/properties.ts';
+import { PropertyWriter } from '../lib/property-writer.ts';
 import {
   brokerOrder,
   cutChecksum,
@@ -17,13 +18,19 @@ import {
 const stored = (text: string) => text.replaceAll('=', '\x01').replaceAll(';', '\x02');
 const shown = (text: string) => text.replaceAll('\x01', '=').replaceAll('\x02', ';');
 
-function write(message: Partial<Message>): PropertyWriter {
-  const writer = new PropertyWriter();
-  writer.write({ topic: 't', body: '', ...message });
+/** As many bytes as native gives. */
+const MEMORY = 128 * 1024;
+
+function write(
+  message: Partial<Message>,
+  writer = new PropertyWriter(new Uint8Array(MEMORY)),
+  kind = 0,
+): PropertyWriter {
+  writer.write({ topic: 't', body: '', ...message }, kind);
   return writer;
 }
 
-const text = (message: Partial<Message>) => shown(write(message).text);
+const text = (message: Partial<Message>) => shown(write(message).text());
 
 function refusal(action: () => unknown): string {
   try {
@@ -45,7 +52,6 @@ describe('properties are written', () => {
     expect(text({ tags: 'T', keys: 'K', properties })).toBe(
       'zebra=1;apple=2;WAIT=true;KEYS=K;TAGS=T;',
     );
-    expect(write({ tags: 'T', keys: 'K', properties }).count).toBe(5);
     expect(text({})).toBe('');
     expect(text({ tags: 'T' })).toBe('TAGS=T;');
   });
@@ -86,8 +92,8 @@ describe('properties are written', () => {
 
   it('anew each time: nothing of the last message stays', () => {
     const writer = write({ tags: 'T', properties: { INNER_MULTI_DISPATCH: 'x' } });
-    writer.write({ topic: 't', body: '' });
-    expect([writer.text, writer.count, writer.list]).toEqual(['', 0, undefined]);
+    write({}, writer);
+    expect([writer.text(), writer.length, writer.list]).toEqual(['', 0, undefined]);
   });
 });
 
@@ -142,20 +148,79 @@ describe('properties are refused', () => {
   });
 
   it('with a separator in a name or a value, by name', () => {
-    const check = (message: Partial<Message>) => {
-      const { text: all, count } = write(message);
-      return refusal(() => refuseSeparators({ topic: 't', body: '', ...message }, all, count));
-    };
     const properties = { good: '1', bad: 'x\x02y' };
-    expect(check({ properties })).toMatch(/^RangeError.*"bad"/);
-    expect(check({ properties: new Map(Object.entries(properties)) })).toMatch(/"bad"/);
-    expect(check({ properties: { 'a\x01b': 'x' } })).toMatch(/"a\\u0001b"/);
-    expect(check({ tags: 'a\x02b\x01c' })).toMatch(/"tags"/);
-    expect(check({ keys: ['k', 'l\x01'] })).toMatch(/"keys"/);
-    expect(check({ properties: Object.entries(properties).values() }), 'read once only').toMatch(
-      /A property/,
-    );
-    expect(check({ properties: { good: '1' }, tags: 'T', keys: 'K' })).toBe('accepted');
+    expect(refused({ properties })).toMatch(/^RangeError.*"bad"/);
+    expect(refused({ properties: new Map(Object.entries(properties)) })).toMatch(/"bad"/);
+    expect(refused({ properties: { 'a\x01b': 'x' } })).toMatch(/"a\\u0001b"/);
+    expect(refused({ tags: 'a\x02b\x01c' })).toMatch(/"tags"/);
+    expect(refused({ keys: ['k', 'l\x01'] })).toMatch(/"keys"/);
+    expect(refused({ properties: Object.entries(properties).values() })).toMatch(/"bad"/);
+    expect(refused({ properties: { good: '1' }, tags: 'T', keys: 'K' })).toBe('accepted');
+  });
+});
+
+describe('what lies in the memory from the last message', () => {
+  const form = ({ properties = {}, keys, tags }: Partial<Message>) =>
+    Object.entries({ ...properties, ...(keys && { KEYS: keys }), ...(tags && { TAGS: tags }) })
+      .map(([name, value]) => `${name}=${value};`)
+      .join('');
+
+  it('stays or goes, whatever the next message of the kind has', () => {
+    const values = ['a', 'b', 'ab', 'abc', 'é', '日本', 'x'.repeat(33), 'y'.repeat(400)];
+    const names = ['p', 'q', 'longer', 'naïve', 'KEYS', 'TAGS', 'z'.repeat(40)];
+    let state = 7;
+    const pick = <T>(from: readonly T[]): T => {
+      state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+      return from[Math.floor((state / 2 ** 32) * from.length)] as T;
+    };
+    const writer = new PropertyWriter(new Uint8Array(MEMORY));
+    for (let i = 0; i < 20_000; i++) {
+      const properties: Record<string, string> = {};
+      for (let n = pick([0, 1, 2, 3, 4]); n > 0; n--) properties[pick(names)] = pick(values);
+      const message = {
+        properties,
+        ...(!('KEYS' in properties) && pick([true, false]) && { keys: pick(values) }),
+        ...(!('TAGS' in properties) && pick([true, false]) && { tags: pick(values) }),
+      };
+      write(message, writer, pick([0, 1, 64]));
+      expect(shown(writer.text()), JSON.stringify(message)).toBe(form(message));
+    }
+  });
+
+  it('is not what a refused message left there', () => {
+    const writer = write({ properties: { a: '1', b: '2' } });
+    expect(() => write({ properties: { a: '99', b: '' } }, writer)).toThrow(RangeError);
+    expect(() => write({ properties: { a: 'x', b: 'y\x01' } }, writer)).toThrow(RangeError);
+    expect(shown(write({ properties: { a: '1', b: '2' } }, writer).text())).toBe('a=1;b=2;');
+  });
+
+  it('does not hide that a field is given twice', () => {
+    const writer = write({ properties: { TAGS: 'a' } });
+    expect(() => write({ properties: { TAGS: 'a' }, tags: 'b' }, writer)).toThrow(/"TAGS"/);
+  });
+
+  it('does not reach into the lines beside it', () => {
+    const writer = new PropertyWriter(new Uint8Array(MEMORY));
+    const few = { properties: { a: '1' } };
+    const lines = Array.from({ length: 64 }, (_, kind) => {
+      write(few, writer, kind);
+      return writer.at;
+    });
+    expect(new Set(lines).size).toBe(64);
+    write({ properties: { a: 'x'.repeat(1020) } }, writer, 5);
+    write({ properties: { a: 'x'.repeat(1021) } }, writer, 6);
+    for (const kind of [4, 7]) expect(shown(write(few, writer, kind).text())).toBe('a=1;');
+  });
+
+  it('has an end', () => {
+    const writer = new PropertyWriter(new Uint8Array(MEMORY));
+    const most = write({ properties: { a: 'x'.repeat(65_532) } }, writer);
+    expect([most.at, most.length]).toEqual([64 * 1024, 65_535]);
+    for (const value of ['x'.repeat(65_534), 'é'.repeat(40_000), 'x'.repeat(10_000_000)]) {
+      const tooLarge = { properties: { a: value } };
+      expect(() => write(tooLarge, writer)).toThrow(/32767 are allowed/);
+    }
+    expect(shown(write({ tags: 'T' }, writer).text())).toBe('TAGS=T;');
   });
 });
 

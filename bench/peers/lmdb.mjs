@@ -1,5 +1,6 @@
 // lmdb without sync: a commit survives SIGKILL of the process, as our append does.
 
+import { crc32 } from 'node:zlib';
 import { open } from 'lmdb';
 import { timed } from '../runner/timed.mjs';
 import {
@@ -7,11 +8,14 @@ import {
   body,
   check,
   defaults,
+  keys,
   primed,
   QUEUES,
   queueNumbers,
   RECORD_BYTES,
   random,
+  storedProperties,
+  TOPIC,
 } from '../workload.mjs';
 
 const MAP_BYTES = 16 * 2 ** 30;
@@ -50,13 +54,30 @@ function keyOfIndex(queue, offset) {
 }
 
 /** Values are not copied before their transaction, so the asynchronous case gives a ring of them. */
-function unitRing(asynchronous) {
-  return Array.from({ length: asynchronous ? 4 * CHUNK : 1 }, () => Buffer.alloc(UNIT_BYTES));
+function ring(asynchronous, bytes) {
+  return Array.from({ length: asynchronous ? 4 * CHUNK : 1 }, () => Buffer.alloc(bytes));
 }
 
-/** One message: a log row and a row in each of its queues. Gives lmdb's promise of the last. */
+// A message as one value: checksum, queue, time, the body, and then the text.
+const BODY_AT = 16;
+const TEXT_AT = BODY_AT + BODY_BYTES;
+const MESSAGE_BYTES = TEXT_AT + `${TOPIC}\0${storedProperties(keys[0])}`.length;
+
+function encode(value, queue, key) {
+  value.writeUInt32BE(crc32(body), 0);
+  value.writeUInt32BE(queue, 4);
+  value.writeDoubleBE(Date.now(), 8);
+  body.copy(value, BODY_AT);
+  value.latin1Write(`${TOPIC}\0${storedProperties(key)}`, TEXT_AT);
+  return value;
+}
+
+const bodyOf = (value) => value.subarray(BODY_AT, TEXT_AT);
+
+/** One message: a log row with all of it, and a row in each of its queues. Gives lmdb's promise of the last. */
 function writer({ log, index }, { light, transaction, tuned, ...shape }) {
-  const units = unitRing(transaction === 'async');
+  const units = ring(transaction === 'async', UNIT_BYTES);
+  const values = ring(transaction === 'async', MESSAGE_BYTES);
   const queues = queueNumbers(shape);
   const offsets = new Float64Array(queues.count);
   const options = tuned ? { append: true } : undefined;
@@ -66,8 +87,9 @@ function writer({ log, index }, { light, transaction, tuned, ...shape }) {
     unit.writeUInt32BE(Math.floor(position / 2 ** 32), 0);
     unit.writeUInt32BE(position >>> 0, 4);
     unit.writeUInt32BE(BODY_BYTES, 8);
-    log.put(keyOfLog(position), body, options);
     const queue = queues.topic(i);
+    const value = encode(values[i % values.length], queue, keys[i % keys.length]);
+    log.put(keyOfLog(position), value, options);
     let last = index.put(keyOfIndex(queue, offsets[queue]++), unit);
     for (let k = 1; k <= light; k++) {
       const lightQueue = queues.light(i, k);
@@ -107,7 +129,7 @@ function checkWritten({ log, index }, { light, ...shape }, messages) {
   const queue = light ? queues.light(last, light) : queues.topic(last);
   const newest = { reverse: true, start: keyOfIndex(queue + 1, 0), limit: 1 };
   for (const { value } of index.getRange(newest))
-    check(log.getBinary(value.subarray(0, 8))?.equals(body), 'lmdb body');
+    check(bodyOf(log.getBinary(value.subarray(0, 8))).equals(body), 'lmdb body');
 }
 
 async function append(given) {
@@ -145,7 +167,7 @@ const getters = {
   row: ({ rows }, queue, offset) => rows.getBinary(keyOfIndex(queue, offset)),
   index: ({ log, index }, queue, offset) => {
     index.getBinaryFast(keyOfIndex(queue, offset)).copy(logKey, 0, 0, 8);
-    return log.getBinary(logKey);
+    return bodyOf(log.getBinary(logKey));
   },
 };
 
@@ -154,7 +176,7 @@ const reusingGetters = {
   row: ({ rows }, queue, offset) => rows.getBinaryFast(keyOfIndex(queue, offset)),
   index: ({ log, index }, queue, offset) => {
     index.getBinaryFast(keyOfIndex(queue, offset)).copy(logKey, 0, 0, 8);
-    return log.getBinaryFast(logKey);
+    return bodyOf(log.getBinaryFast(logKey));
   },
 };
 
@@ -176,7 +198,7 @@ const pages = {
   },
   *index({ log, index }, queue, offset, limit) {
     for (const { value } of index.getRange({ start: keyOfIndex(queue, offset), limit }))
-      yield log.getBinary(value.subarray(0, 8));
+      yield bodyOf(log.getBinary(value.subarray(0, 8)));
   },
 };
 

@@ -1,7 +1,18 @@
 // Below the object API: the calls that lib/ makes, and the core alone in a loop of native code.
 
 import { MessageStore } from '../../dist/index.js';
-import { addon, OUT_STATUS } from '../../dist/native.js';
+import {
+  ARG_BODY_LENGTH,
+  ARG_BORN_TIMESTAMP,
+  ARG_PLAN,
+  ARG_PROPERTIES_AT,
+  ARG_PROPERTIES_LENGTH,
+  ARG_QUEUE_ID,
+  ARG_STORE,
+  ARG_TOPIC,
+  addon,
+  OUT_STATUS,
+} from '../../dist/native.js';
 import { timed } from '../runner/timed.mjs';
 import {
   body,
@@ -10,7 +21,6 @@ import {
   lightQueueLists,
   primed,
   QUEUES,
-  STORED_PROPERTIES,
   storedProperties,
   TOPIC,
 } from '../workload.mjs';
@@ -41,26 +51,34 @@ function plans(native, light) {
   });
 }
 
-/** The positional call with a topic handle, a plan and ready properties: no object in, none out. */
-async function appendByHandle(args) {
-  const { store, native } = await openBoth(args.directory);
-  const topic = native.topic(TOPIC);
-  const slots = plans(native, args.light);
-  const properties = keys.map(storedProperties);
-  const { out } = native;
+/** The call with a topic's number, a plan and ready properties: no object in, none out. */
+async function appendByHandle(given) {
+  const { store, native } = await openBoth(given.directory);
+  const { args } = addon;
+  const { out, staged } = native;
+  const slots = plans(native, given.light);
+  const size = storedProperties(keys[0]).length;
+  const ready = keys.slice(0, Math.floor(staged.length / size));
+  for (const [i, key] of ready.entries()) staged.set(Buffer.from(storedProperties(key)), i * size);
+  args[ARG_STORE] = native.number;
+  args[ARG_TOPIC] = native.topic(TOPIC);
+  args[ARG_BODY_LENGTH] = -1;
+  args[ARG_PROPERTIES_LENGTH] = size;
+  args[ARG_BORN_TIMESTAMP] = NaN;
   const append = (from, to) => {
     for (let i = from; i < to; i++) {
-      const queue = i % QUEUES;
-      const text = properties[i % properties.length];
-      native.append(topic, queue, body, -1, text, STORED_PROPERTIES, slots[queue], NaN);
+      args[ARG_QUEUE_ID] = i % QUEUES;
+      args[ARG_PROPERTIES_AT] = (i % ready.length) * size;
+      args[ARG_PLAN] = slots[i % QUEUES];
+      addon.append(body);
       check(out[OUT_STATUS] === 0, 'append by handle');
     }
   };
-  const first = primed(args);
-  const all = first + args.messages;
+  const first = primed(given);
+  const all = first + given.messages;
   append(0, first);
-  const result = await timed(args.messages, () => append(first, all));
-  checkWritten(store, args, all);
+  const result = await timed(given.messages, () => append(first, all));
+  checkWritten(store, given, all);
   await store.close();
   return result;
 }

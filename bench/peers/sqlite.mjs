@@ -1,6 +1,7 @@
 // better-sqlite3 in WAL mode without sync: a commit survives SIGKILL of the process, as our append does.
 
 import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
 import Database from 'better-sqlite3';
 import { timed } from '../runner/timed.mjs';
 import {
@@ -8,11 +9,15 @@ import {
   body,
   check,
   defaults,
+  keys,
   primed,
+  propertyText,
   QUEUES,
   queueNumbers,
   RECORD_BYTES,
   random,
+  TOPIC,
+  tags,
 } from '../workload.mjs';
 
 function openAt(directory, tuned = false) {
@@ -27,21 +32,23 @@ function openAt(directory, tuned = false) {
 
 function createLog(db) {
   db.exec(`
-    CREATE TABLE log (position INTEGER PRIMARY KEY, body BLOB);
+    CREATE TABLE log (position INTEGER PRIMARY KEY, topic TEXT, queue INTEGER, born INTEGER, tags TEXT,
+                      keys TEXT, properties TEXT, crc INTEGER, body BLOB);
     CREATE TABLE ix (queue INTEGER, offset INTEGER, position INTEGER, size INTEGER,
                      PRIMARY KEY (queue, offset)) WITHOUT ROWID;`);
 }
 
-/** One message: a log row and a row in each of its queues. */
+/** One message: a log row with all of it, and a row in each of its queues. */
 function writer(db, { light, ...shape }) {
-  const log = db.prepare('INSERT INTO log VALUES (?, ?)');
+  const log = db.prepare('INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)');
   const index = db.prepare('INSERT INTO ix VALUES (?, ?, ?, ?)');
   const queues = queueNumbers(shape);
   const offsets = new Float64Array(queues.count);
   return (i) => {
     const position = i * RECORD_BYTES;
-    log.run(position, body);
     const queue = queues.topic(i);
+    const key = keys[i % keys.length];
+    log.run(position, TOPIC, queue, Date.now(), tags, key, propertyText, crc32(body), body);
     index.run(queue, offsets[queue]++, position, BODY_BYTES);
     for (let k = 1; k <= light; k++) {
       const lightQueue = queues.light(i, k);

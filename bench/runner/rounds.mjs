@@ -1,7 +1,7 @@
 // Runs one trial: every contestant does its part of every round before any does the next, in an order
 // that moves on by one from round to round, each in a process of its own that waits meanwhile.
 
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { countingEnvironment } from './counter.mjs';
 import { Participant } from './participant.mjs';
@@ -55,9 +55,28 @@ async function prepare(contestant, home, onStep) {
 async function once({ participant, job, args, prepared }, home, changes = {}) {
   const directory = join(home, 'round');
   mkdirSync(directory);
+  backMemory(join(home, 'memory'), args.bytes ?? 0);
   try {
     return await participant.call(job, { ...args, ...changes, directory, prepared });
   } finally {
     rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+const piece = Buffer.alloc(4 * 2 ** 20);
+
+/**
+ * Uses as much of the page cache as a job is going to, and gives it back. The host of a virtual machine
+ * takes memory away that has been free for seconds, and to touch it again costs several times what any
+ * contestant does with it.
+ */
+function backMemory(path, bytes) {
+  if (bytes === 0) return;
+  const file = openSync(path, 'w');
+  try {
+    for (let written = 0; written < bytes; written += piece.length) writeSync(file, piece);
+  } finally {
+    closeSync(file);
+    rmSync(path);
   }
 }

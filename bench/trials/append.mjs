@@ -14,7 +14,13 @@ function peer(name, module, transaction, { light, scale, tuned = false }) {
     module,
     setting: String(transaction),
     job: 'append',
-    args: { light, transaction, tuned, messages: scale.peerAppends / share },
+    args: {
+      light,
+      transaction,
+      tuned,
+      messages: scale.peerAppends / share,
+      bytes: bytesOf(2 * scale.peerAppends, light),
+    },
     warm: { messages: scale.warmAppends / 10 / share },
   };
 }
@@ -24,10 +30,13 @@ const ours = (setting, { light, scale, ...more }) => ({
   module: 'ours',
   setting,
   job: 'append',
-  args: { light, messages: scale.appends },
+  args: { light, messages: scale.appends, bytes: bytesOf(scale.appends, light) },
   warm: { messages: scale.warmAppends },
   ...more,
 });
+
+/** Of the log, of the queues and of what is kept ready ahead; a peer's tree takes about as much. */
+const bytesOf = (messages, light) => messages * (1536 + 128 * light) + 64 * 2 ** 20;
 
 const contestants = (light) => (scale) => {
   const what = { light, scale };

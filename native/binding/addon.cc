@@ -53,6 +53,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports["inspect"] = Napi::Function::New(env, inspectDirectory, "inspect");
   exports["messageId"] = Napi::Function::New(env, messageId, "messageId");
   exports["parseMessageId"] = Napi::Function::New(env, parseMessageId, "parseMessageId");
+  addAppend(env, exports);
   addBenchCalls(env, exports);
   return exports;
 }

@@ -69,21 +69,15 @@ std::string_view textOrBytesOf(napi_env env, napi_value value, std::vector<char>
   return type == napi_string ? textOf(env, value, buffer) : bytesOf(env, value);
 }
 
-// Names and values hold neither separator exactly if each occurs once for every property.
-bool countsRight(std::string_view properties, int64_t count) {
-  if (count < 0) return true;
-  int64_t names = 0;
-  int64_t values = 0;
-  for (const char byte : properties) {
-    names += byte == record::kNameEnd;
-    values += byte == record::kValueEnd;
-  }
-  return names == count && values == count;
+std::string_view stagedText(const StoreHandle& handle, int32_t at, int32_t length) {
+  const bool inside = at >= 0 && length >= 0 && static_cast<size_t>(at) <= kStagedSize &&
+                      static_cast<size_t>(length) <= kStagedSize - static_cast<size_t>(at);
+  return inside ? std::string_view(handle.staged + at, static_cast<size_t>(length))
+                : std::string_view();
 }
 
 // NaN: when it is stored.
-int64_t bornOf(napi_env env, napi_value value) {
-  const double born = doubleOf(env, value);
+int64_t bornOf(double born) {
   return std::isnan(born) ? Message::kAtStore : static_cast<int64_t>(born);
 }
 
@@ -105,17 +99,9 @@ bool settle(StoreHandle& handle, Status status) {
 
 Status closed() { return Status(Code::kClosed, "The store is closed."); }
 
-void finish(StoreHandle& handle, uint32_t topic, Message& message, int64_t propertyCount,
-            int64_t plan) {
+void finish(StoreHandle& handle, uint32_t topic, Message& message, int64_t plan) {
   if (!handle.store) {
     settle(handle, closed());
-    return;
-  }
-  // Longer ones did not fit the buffer, so their separators cannot be counted; measure() refuses.
-  const bool whole = message.propertiesHead.size() <= record::kMaxProperties;
-  if (whole && !countsRight(message.propertiesHead, propertyCount)) {
-    settle(handle,
-           Status(Code::kInvalidProperty, "A property's name or value holds the byte 01 or 02."));
     return;
   }
   Store::Appended appended;
@@ -155,36 +141,43 @@ napi_value plan(napi_env env, napi_callback_info info) {
 }
 
 napi_value append(napi_env env, napi_callback_info info) {
-  const Call<8> call(env, info);
-  StoreHandle& handle = call.handle;
+  size_t argc = 1;
+  napi_value body;
+  void* data = nullptr;
+  napi_get_cb_info(env, info, &argc, &body, nullptr, &data);
+  const Stores& stores = *static_cast<const Stores*>(data);
+  StoreHandle* handle = stores.chosen();
+  if (handle == nullptr) return nullptr;  // lib/ never names another
+  const double* given = stores.arguments();
   Message message;
-  message.queueId = int32Of(env, call.argv[1]);
-  message.body = cutTo(bytesOf(env, call.argv[2]), integerOf(env, call.argv[3]));
-  message.propertiesHead = textOf(env, call.argv[4], handle.head);
-  message.bornTimestamp = bornOf(env, call.argv[7]);
-  if (handle.store) message.bornHost = message.storeHost = handle.store->options().storeHost;
-  finish(handle, static_cast<uint32_t>(int32Of(env, call.argv[0])), message,
-         int32Of(env, call.argv[5]), int32Of(env, call.argv[6]));
+  message.queueId = static_cast<int32_t>(given[args::kQueueId]);
+  message.body = cutTo(bytesOf(env, body), static_cast<int64_t>(given[args::kBodyLength]));
+  message.propertiesHead = stagedText(*handle, static_cast<int32_t>(given[args::kPropertiesAt]),
+                                      static_cast<int32_t>(given[args::kPropertiesLength]));
+  message.bornTimestamp = bornOf(given[args::kBornTimestamp]);
+  if (handle->store) message.bornHost = message.storeHost = handle->store->options().storeHost;
+  finish(*handle, static_cast<uint32_t>(given[args::kTopic]), message,
+         static_cast<int64_t>(given[args::kPlan]));
   return nullptr;
 }
 
 napi_value appendWith(napi_env env, napi_callback_info info) {
-  const Call<17> call(env, info);
+  const Call<16> call(env, info);
   StoreHandle& handle = call.handle;
   Message message;
   message.queueId = int32Of(env, call.argv[1]);
   message.body = cutTo(bytesOf(env, call.argv[2]), integerOf(env, call.argv[3]));
   message.propertiesHead = textOrBytesOf(env, call.argv[4], handle.head);
   message.propertiesTail = textOrBytesOf(env, call.argv[5], handle.tail);
-  message.bornTimestamp = bornOf(env, call.argv[8]);
-  message.bornHost = hostOf(env, call.argv[9], call.argv[10]);
-  message.storeHost = hostOf(env, call.argv[11], call.argv[12]);
-  message.flag = int32Of(env, call.argv[13]);
-  message.sysFlag = int32Of(env, call.argv[14]);
-  message.reconsumeTimes = int32Of(env, call.argv[15]);
-  message.preparedTransactionOffset = integerOf(env, call.argv[16]);
+  message.bornTimestamp = bornOf(doubleOf(env, call.argv[7]));
+  message.bornHost = hostOf(env, call.argv[8], call.argv[9]);
+  message.storeHost = hostOf(env, call.argv[10], call.argv[11]);
+  message.flag = int32Of(env, call.argv[12]);
+  message.sysFlag = int32Of(env, call.argv[13]);
+  message.reconsumeTimes = int32Of(env, call.argv[14]);
+  message.preparedTransactionOffset = integerOf(env, call.argv[15]);
   finish(handle, static_cast<uint32_t>(int32Of(env, call.argv[0])), message,
-         int32Of(env, call.argv[6]), int32Of(env, call.argv[7]));
+         int32Of(env, call.argv[6]));
   return nullptr;
 }
 
@@ -356,13 +349,20 @@ void addHotCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<Store
     object.Set(name, Napi::Value(env, function));
   };
   add("plan", plan);
-  add("append", append);
   add("appendWith", appendWith);
   add("read", read);
   add("readAt", readAt);
   add("bounds", bounds);
   add("setClock", setClock);
   add("requestSync", requestSync);
+}
+
+void addAppend(Napi::Env env, Napi::Object exports) {
+  Stores& stores = *Stores::of(env);  // lives as long as the environment
+  exports["args"] = stores.argumentsOf(env);
+  napi_value function;
+  napi_create_function(env, "append", NAPI_AUTO_LENGTH, append, &stores, &function);
+  exports["append"] = Napi::Value(env, function);
 }
 
 }  // namespace lmq

@@ -1,5 +1,7 @@
 #include "store_handle.h"
 
+#include <algorithm>
+
 #include "values.h"
 
 namespace lmq {
@@ -124,27 +126,70 @@ void StoreHandle::deliver(napi_env env, napi_value listener, void* context, void
   // The environment ends and runs no JavaScript any more.
 }
 
+namespace {
+
+// Of the object that stands for a store.
+struct Owner {
+  std::shared_ptr<StoreHandle> handle;
+  std::shared_ptr<Stores> stores;
+  size_t number;
+
+  ~Owner() { stores->remove(number); }
+};
+
+}  // namespace
+
 StoreHandle* handleOf(const Napi::Value& value) {
   if (!value.IsObject()) return nullptr;
   bool tagged = false;
   napi_check_object_type_tag(value.Env(), value, &kHandleTag, &tagged);
   void* data = nullptr;
   if (!tagged || napi_unwrap(value.Env(), value, &data) != napi_ok) return nullptr;
-  return static_cast<std::shared_ptr<StoreHandle>*>(data)->get();
+  return static_cast<Owner*>(data)->handle.get();
+}
+
+const std::shared_ptr<Stores>& Stores::of(Napi::Env env) {
+  using Shared = std::shared_ptr<Stores>;
+  if (env.GetInstanceData<Shared>() == nullptr) {
+    env.SetInstanceData(new Shared(std::make_shared<Stores>()));
+  }
+  return *env.GetInstanceData<Shared>();
+}
+
+size_t Stores::add(StoreHandle* handle) {
+  const auto free = std::find(handles_.begin(), handles_.end(), nullptr);
+  const auto number = static_cast<size_t>(free - handles_.begin());
+  if (free == handles_.end()) handles_.push_back(nullptr);
+  handles_[number] = handle;
+  return number;
+}
+
+Napi::Float64Array Stores::argumentsOf(Napi::Env env) {
+  Napi::Float64Array array = Napi::Float64Array::New(env, args::kCount);
+  arguments_ = array.Data();
+  // Its memory is kept for as long as the environment lives, which is when `append` can be called.
+  Napi::Reference<Napi::Float64Array> kept = Napi::Persistent(array);
+  kept.SuppressDestruct();
+  return array;
 }
 
 Napi::Object StoreHandle::makeObject(Napi::Env env, const std::shared_ptr<StoreHandle>& handle) {
   Napi::Object object = Napi::Object::New(env);
   napi_type_tag_object(env, object, &kHandleTag);
-  auto* owner = new std::shared_ptr<StoreHandle>(handle);
+  const std::shared_ptr<Stores>& stores = Stores::of(env);
+  auto* owner = new Owner{handle, stores, stores->add(handle.get())};
   napi_wrap(
-      env, object, owner,
-      [](napi_env, void* data, void*) { delete static_cast<std::shared_ptr<StoreHandle>*>(data); },
+      env, object, owner, [](napi_env, void* data, void*) { delete static_cast<Owner*>(data); },
       nullptr, nullptr);
+  object["number"] = Napi::Number::New(env, static_cast<double>(owner->number));
   Napi::Float64Array results = Napi::Float64Array::New(env, out::kCapacity);
   handle->results = results.Data();
   handle->resultsArray = Napi::Persistent(results);
   object["out"] = results;
+  Napi::Uint8Array staged = Napi::Uint8Array::New(env, kStagedSize);
+  handle->staged = reinterpret_cast<const char*>(staged.Data());
+  handle->stagedArray = Napi::Persistent(staged);
+  object["staged"] = staged;
   object["recovery"] = toReport(env, handle->store->recovery());
   addHotCalls(env, object, handle);
   addQueueCalls(env, object, handle);

@@ -14,7 +14,22 @@
 
 namespace lmq {
 
-// Positions in the result array; lib/native.ts has the same names.
+// Positions in the array of arguments; lib/native-values.ts has the same names.
+namespace args {
+enum : size_t {
+  kStore = 0,
+  kTopic = 1,
+  kQueueId = 2,
+  kBodyLength = 3,
+  kPropertiesAt = 4,
+  kPropertiesLength = 5,
+  kPlan = 6,
+  kBornTimestamp = 7,
+  kCount = 8,
+};
+}  // namespace args
+
+// Positions in the result array; lib/native-values.ts has the same names.
 namespace out {
 enum : size_t {
   kStatus = 0,
@@ -38,8 +53,37 @@ inline constexpr size_t kCapacity = 8192;
 inline constexpr double kPageTooSmall = -1;
 }  // namespace out
 
+// Memory that JavaScript puts properties into, on lines and, behind them, twice as many bytes as a
+// record can have; lib/property-writer.ts divides it.
+inline constexpr size_t kStagedSize = 128 * 1024;
+
 // Columns of the field table; lib/native.ts has the same names in the same order.
 inline constexpr size_t kFields = 26;
+
+class StoreHandle;
+
+// What all stores of an environment share. `append` is one function of the addon, whichever the
+// store: a function of each store is another target of the same call in JavaScript, and a call
+// that has many targets costs three times as much.
+class Stores {
+ public:
+  // On the JavaScript thread, as all of it.
+  static const std::shared_ptr<Stores>& of(Napi::Env env);
+
+  size_t add(StoreHandle* handle);  // gives its number
+  void remove(size_t number) { handles_[number] = nullptr; }
+  // The handle of the store that the arguments name; nullptr if there is none.
+  StoreHandle* chosen() const {
+    const auto number = static_cast<size_t>(static_cast<int64_t>(arguments_[args::kStore]));
+    return number < handles_.size() ? handles_[number] : nullptr;
+  }
+  const double* arguments() const { return arguments_; }
+  Napi::Float64Array argumentsOf(Napi::Env env);  // made by the first call
+
+ private:
+  std::vector<StoreHandle*> handles_;  // by number; nullptr: free
+  double* arguments_ = nullptr;        // args::kCount
+};
 
 class StoreHandle {
  public:
@@ -63,6 +107,8 @@ class StoreHandle {
   std::mutex busy;            // held by work off the JavaScript thread; release() waits for it
   double* results = nullptr;  // kCapacity doubles, kept by resultsArray
   Napi::Reference<Napi::Float64Array> resultsArray;
+  const char* staged = nullptr;  // kStagedSize bytes, kept by stagedArray
+  Napi::Reference<Napi::Uint8Array> stagedArray;
   Status lastError;
   std::vector<char> head;  // property strings, as bytes
   std::vector<char> tail;
@@ -85,8 +131,10 @@ class StoreHandle {
 // While referenced, the store keeps the process alive.
 void refEvents(StoreHandle& handle, bool hold);
 
-// hot_calls.cc: functions without wrappers, whose data pointer is the handle.
+// hot_calls.cc: functions without wrappers, whose data pointer is the handle; and append, of all
+// stores.
 void addHotCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<StoreHandle>& handle);
+void addAppend(Napi::Env env, Napi::Object exports);
 // queue_calls.cc
 void addQueueCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<StoreHandle>& handle);
 // life_calls.cc

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -55,6 +56,21 @@ inline void storeRelease32(uint8_t* at, uint32_t value) {
   value = bigEndian(value);
   __atomic_thread_fence(__ATOMIC_RELEASE);
   std::memcpy(at, &value, sizeof(value));
+}
+
+// Asks for the cache lines of [at, at + length), which will be stored to. Where nothing is mapped
+// the processor does nothing.
+inline void prefetchForStore(const uint8_t* at, size_t length) {
+  constexpr size_t kLine = 64;
+  for (size_t done = 0; done < length; done += kLine) {
+#if defined(__x86_64__)
+    // Known or harmless to every x86_64; the builtin is a prefetch for loads unless a newer one is
+    // compiled for.
+    asm volatile("prefetchw %0" : : "m"(at[done]));
+#else
+    __builtin_prefetch(at + done, 1);
+#endif
+  }
 }
 
 }  // namespace lmq

@@ -47,7 +47,11 @@ Status CommitLog::place(int64_t position, size_t size, uint8_t** window) {
 
 Status CommitLog::commit(int64_t position, size_t size, uint8_t* window, uint32_t firstWord) {
   LMQ_TRY(files_.commit(static_cast<uint64_t>(position), size, window, firstWord));
-  setEndPosition(position + static_cast<int64_t>(size));
+  const int64_t end = position + static_cast<int64_t>(size);
+  setEndPosition(end);
+  // Most records are about as long as the one before. Its lines else come one by one, each when the
+  // first store to it waits in the processor's queue, and whatever stores come next wait behind.
+  files_.expect(static_cast<uint64_t>(end), size);
   return {};
 }
 

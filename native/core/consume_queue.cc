@@ -229,7 +229,10 @@ Status ConsumeQueue::reserve(int64_t queueOffset) {
         .offset(queueOffset)
         .limit(kMaxGap);
   }
-  return files_.reserve(static_cast<uint64_t>(end_) * kUnitSize, kUnitSize);
+  const uint64_t position = static_cast<uint64_t>(end_) * kUnitSize;
+  LMQ_TRY(files_.reserve(position, kUnitSize));
+  files_.expect(position, kUnitSize);
+  return {};
 }
 
 Status ConsumeQueue::putAhead(const Unit& unit, int64_t queueOffset) try {

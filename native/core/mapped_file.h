@@ -67,6 +67,12 @@ class MappedFile {
     if (at > end || end - at < length) return nullptr;
     return writesByMap() ? mapping_.data() + at : scratch.atLeast(length);
   }
+  // A window will be opened there soon: the cache lines may come from memory meanwhile.
+  void expect(uint64_t at, size_t length) const {
+    if (writesByMap() && at < size_ && length <= size_ - at) {
+      prefetchForStore(mapping_.data() + at, length);
+    }
+  }
   // Ends a window. With `firstWord`, bytes [at, at + 4) are stored last with release order (by
   // position: bytes from the fifth on first, then the first four). `length` is then 4 or more. A
   // write that fails leaves zeros where that is possible.

@@ -75,6 +75,10 @@ class MappedFileQueue {
     MappedFile* file = fileOfWindow(position);
     return file ? file->window(position - file->base(), length, scratch_) : nullptr;
   }
+  // A window will be opened there soon, if it is in the current file.
+  void expect(uint64_t position, size_t length) const {
+    if (current_ != nullptr) current_->expect(position - currentBase_, length);
+  }
   Status commit(uint64_t position, size_t length, const uint8_t* window) {
     MappedFile* file = fileOfWindow(position);
     return file ? file->commit(position - file->base(), length, window) : notFound(position);

@@ -197,12 +197,10 @@ int32_t javaHash(std::string_view utf8);
 
 // The tags code of a record (spec 5.1): hash of TAGS, or the delivery time on the schedule topic.
 // `delayLevels` are milliseconds, level 1 first.
-int64_t tagsCode(std::string_view topic, std::string_view properties, int64_t storeTimestamp,
-                 const int64_t* delayLevels, size_t delayLevelCount);
-inline int64_t tagsCode(const View& view, const int64_t* delayLevels, size_t delayLevelCount) {
-  return tagsCode(view.topic(), view.properties(), view.storeTimestamp, delayLevels,
-                  delayLevelCount);
-}
+int64_t tagsCode(const View& view, const int64_t* delayLevels, size_t delayLevelCount);
+// The same of a record that is being made: what the store adds to the properties has no tags.
+int64_t tagsCode(const Message& message, int64_t storeTimestamp, const int64_t* delayLevels,
+                 size_t delayLevelCount);
 
 // Upper-case hex of store host and physical offset (spec 2.7): 32 or 56 characters.
 size_t formatMessageId(const Host& storeHost, int64_t physicalOffset, char out[56]);

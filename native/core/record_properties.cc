@@ -10,10 +10,30 @@ namespace {
 
 constexpr std::string_view kScheduleTopic = "SCHEDULE_TOPIC_XXXX";
 
+// The position behind the last value end, 0 if there is none.
+size_t lastValueEnd(std::string_view text) {
+#ifdef __linux__
+  const void* last = text.empty() ? nullptr : ::memrchr(text.data(), kValueEnd, text.size());
+  return last == nullptr ? 0
+                         : static_cast<size_t>(static_cast<const char*>(last) - text.data()) + 1;
+#else
+  return text.rfind(kValueEnd) + 1;  // npos + 1 is 0
+#endif
+}
+
 std::string_view cutSegment(std::string_view* rest) {
   const size_t end = rest->find(kValueEnd);
   const std::string_view segment = rest->substr(0, end);
   rest->remove_prefix(end == std::string_view::npos ? rest->size() : end + 1);
+  return segment;
+}
+
+// The same from the end: a value end there ends the segment.
+std::string_view cutLastSegment(std::string_view* rest) {
+  if (rest->back() == kValueEnd) rest->remove_suffix(1);
+  const size_t before = lastValueEnd(*rest);
+  const std::string_view segment = rest->substr(before);
+  rest->remove_suffix(segment.size());
   return segment;
 }
 
@@ -89,15 +109,14 @@ bool PropertyReader::next(std::string_view* name, std::string_view* value) {
 
 std::string_view findProperty(std::string_view properties, std::string_view name) {
   if (name.empty() || name.find(kNameEnd) != std::string_view::npos) return {};
-  std::string_view found;
   while (!properties.empty()) {
-    const std::string_view segment = cutSegment(&properties);
+    const std::string_view segment = cutLastSegment(&properties);
     // Whether the segment is `name`, a name end and a value, without looking for the name end.
     if (segment.size() < name.size() + 2 || segment[name.size()] != kNameEnd) continue;
     if (std::memcmp(segment.data(), name.data(), name.size()) != 0) continue;
-    found = segment.substr(name.size() + 1);
+    return segment.substr(name.size() + 1);
   }
-  return found;
+  return {};
 }
 
 int32_t javaHash(std::string_view utf8) {
@@ -120,19 +139,40 @@ int32_t javaHash(std::string_view utf8) {
   return static_cast<int32_t>(hash);
 }
 
-int64_t tagsCode(std::string_view topic, std::string_view properties, int64_t storeTimestamp,
-                 const int64_t* delayLevels, size_t delayLevelCount) {
+namespace {
+
+template <typename Find>
+int64_t tagsCodeOf(std::string_view topic, int64_t storeTimestamp, const int64_t* delayLevels,
+                   size_t delayLevelCount, Find find) {
   if (topic == kScheduleTopic) {
     // A DELAY that is no number makes Java's parser give up on the record; here it is no delay.
     int32_t level = 0;
-    parseInt(findProperty(properties, kDelayName), &level);
+    parseInt(find(kDelayName), &level);
     if (level > 0 && delayLevelCount > 0) {
       const size_t index = std::min(static_cast<size_t>(level), delayLevelCount) - 1;
       return static_cast<int64_t>(static_cast<uint64_t>(storeTimestamp) +
                                   static_cast<uint64_t>(delayLevels[index]));
     }
   }
-  return javaHash(findProperty(properties, kTagsName));
+  return javaHash(find(kTagsName));
+}
+
+}  // namespace
+
+int64_t tagsCode(const View& view, const int64_t* delayLevels, size_t delayLevelCount) {
+  return tagsCodeOf(
+      view.topic(), view.storeTimestamp, delayLevels, delayLevelCount,
+      [&view](std::string_view name) { return findProperty(view.properties(), name); });
+}
+
+int64_t tagsCode(const Message& message, int64_t storeTimestamp, const int64_t* delayLevels,
+                 size_t delayLevelCount) {
+  return tagsCodeOf(message.topic, storeTimestamp, delayLevels, delayLevelCount,
+                    [&message](std::string_view name) {
+                      const std::string_view last = findProperty(message.propertiesTail, name);
+                      return last.data() != nullptr ? last
+                                                    : findProperty(message.propertiesHead, name);
+                    });
 }
 
 size_t formatMessageId(const Host& storeHost, int64_t physicalOffset, char out[56]) {

@@ -140,13 +140,9 @@ Status Store::append(uint32_t topic, Message& message, int64_t planSlot, Appende
   out->size = static_cast<int64_t>(measure.totalSize);
   out->storeTimestamp = stamp.storeTimestamp;
   if (!queued) return {};
-  const std::string_view properties(
-      reinterpret_cast<const char*>(window) + measure.totalSize - measure.propertiesSize,
-      measure.propertiesSize);
   const std::vector<int64_t>& levels = parts.options.delayLevels;
   const Unit unit{stamp.physicalOffset, static_cast<int32_t>(measure.totalSize),
-                  record::tagsCode(message.topic, properties, stamp.storeTimestamp, levels.data(),
-                                   levels.size())};
+                  record::tagsCode(message, stamp.storeTimestamp, levels.data(), levels.size())};
   Status status = queue->put(unit, stamp.queueOffset);
   if (status.ok() && plan != nullptr) status = plan->dispatch(index, unit);
   // Room was reserved, so only a write by position can have failed here. The record is in the log:

@@ -142,7 +142,9 @@ int64_t tagsCodeOf(std::string_view topic, std::string_view text,
   const Bytes bytes = build(message, true);
   View view;
   EXPECT_EQ(checkBytes(bytes, {}, &view), Verdict::kRecord);
-  return tagsCode(view, levels.data(), levels.size());
+  const int64_t code = tagsCode(view, levels.data(), levels.size());
+  EXPECT_EQ(tagsCode(message, view.storeTimestamp, levels.data(), levels.size()), code);
+  return code;
 }
 
 TEST(TagsCode, IsTheSignExtendedHash) {
