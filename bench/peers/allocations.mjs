@@ -8,7 +8,7 @@ import { messages } from './ours.mjs';
 /** Results are kept here, so that making them cannot be optimised away. */
 let last;
 
-/** Messages without properties: no property string has to be made. */
+/** Messages without properties. */
 function bare(light) {
   const lists = lightQueueLists({ light });
   return Array.from({ length: QUEUES }, (_, queueId) => {
@@ -40,7 +40,7 @@ async function append({ directory, light, appends }) {
   const value = heapPerCall(appends, append);
   const details = {
     'B with a reused result': heapPerCall(appends, appendReusing),
-    'B with the property string': heapPerCall(appends, appendMade),
+    'B with properties': heapPerCall(appends, appendMade),
     'B with the message object too': heapPerCall(appends, appendMaking),
     'native allocations': nativeAllocationsPerCall(appends, appendMade),
   };

@@ -9,7 +9,7 @@ export default [0, 1, 4, 16].map((light) => ({
   better: 'less',
   flags,
   counted: true,
-  what: `JavaScript heap of one append into ${light} light queues, the property string apart`,
+  what: `JavaScript heap of one append into ${light} light queues`,
   goals: { ours: light === 0 ? 104 : 104 + 64 + 8 * light },
   contestants: ({ allocations: appends }) => [
     {
