@@ -26,6 +26,12 @@ export function exactInteger(value: unknown, name: string): number {
   );
 }
 
+/** A time that is searched for: milliseconds since 1970, or a Date. */
+export function timeOf(value: unknown, name: string): number {
+  const millis = value instanceof Date ? value.getTime() : value;
+  return within(millis, name, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
+}
+
 /** An offset to read from or follow from: a number or a bigint. */
 export function offsetOf(value: unknown, name: string, least = 0): number {
   return within(plain(value), name, least, Number.MAX_SAFE_INTEGER);

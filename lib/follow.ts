@@ -1,15 +1,18 @@
 /** Following a queue: batches of what is there, then of what comes. */
 import { setMaxListeners } from 'node:events';
-import { flag, offsetOf, textOf } from './checks.ts';
-import { rangeMistake, StoreError, typeMistake } from './errors.ts';
+import { flag, offsetOf, textOf, timeOf } from './checks.ts';
+import { rangeMistake, StoreError, traceOf, typeMistake } from './errors.ts';
 import type { ReadResult, Request } from './page.ts';
 import { type QueueSource, type ReadOptions, requestOf } from './source.ts';
 import type { StoredMessage } from './stored-message.ts';
 import type { Waiter } from './waiters.ts';
 
 export interface FollowOptions extends ReadOptions {
-  /** The offset to begin at, the first there is (default), or the end at the time of the call. */
-  readonly from?: number | bigint | 'first' | 'end' | undefined;
+  /**
+   * The offset to begin at, the first there is (default), the end at the time of the call, or the
+   * first message stored at or after a date: the end, if there is none yet.
+   */
+  readonly from?: number | bigint | 'first' | 'end' | Date | undefined;
   /** Deliver only what is on disk. */
   readonly durable?: boolean | undefined;
   /** Expired messages and damaged records: fail (default), or pass them and count them in `skipped`. */
@@ -36,6 +39,8 @@ export class Follower implements AsyncIterableIterator<Batch> {
   readonly #signal: AbortSignal | undefined;
   readonly #ref: boolean;
   readonly #batches = this.#run();
+  /** A date to begin at, as long as it has not been looked up. */
+  #time: number | undefined;
   /** Undefined until the queue has a first message. */
   #position: number | undefined;
   #ended = false;
@@ -54,7 +59,8 @@ export class Follower implements AsyncIterableIterator<Batch> {
     this.#skipsGaps = skipsGaps(options.onGap);
     this.#signal = signalOf(options.signal);
     this.#ref = flag(options.ref, 'ref', true);
-    this.#position = positionOf(options.from, source);
+    if (options.from instanceof Date) this.#time = timeOf(options.from, 'from');
+    else this.#position = positionOf(options.from, source);
   }
 
   next(): Promise<IteratorResult<Batch, void>> {
@@ -80,10 +86,23 @@ export class Follower implements AsyncIterableIterator<Batch> {
   async *#run(): AsyncGenerator<Batch, void> {
     while (!this.#ended && !this.#source.session.closed) {
       this.#signal?.throwIfAborted();
+      if (this.#time !== undefined) {
+        await this.#lookUp(this.#time);
+        continue;
+      }
       const batch = this.#look();
       if (batch) yield batch;
       else if (!(await this.#more())) return;
     }
+  }
+
+  /** The place of a date. */
+  async #lookUp(time: number): Promise<void> {
+    // In a queue without messages it is before the first.
+    if (this.#source.bounds().maxOffset > 0) {
+      this.#position = await this.#source.offsetAt(time, false, traceOf(this.next));
+    }
+    this.#time = undefined;
   }
 
   /** One read; undefined if there is nothing new. */
@@ -184,11 +203,17 @@ export class Follower implements AsyncIterableIterator<Batch> {
   }
 }
 
-function positionOf(from: FollowOptions['from'], source: QueueSource): number | undefined {
+function positionOf(
+  from: Exclude<FollowOptions['from'], Date>,
+  source: QueueSource,
+): number | undefined {
   if (from === undefined || from === 'first') return undefined;
   if (from === 'end') return source.bounds().maxOffset;
   if (typeof from === 'string') {
-    throw rangeMistake('STORE_INVALID_ARGUMENT', "from must be an offset, 'first' or 'end'.");
+    throw rangeMistake(
+      'STORE_INVALID_ARGUMENT',
+      "from must be an offset, 'first', 'end' or a Date.",
+    );
   }
   return offsetOf(from, 'from');
 }

@@ -91,6 +91,13 @@ export interface NativeStore {
   /** The record at a physical offset: OUT_COUNT 0 if there is none. */
   readAt(physicalOffset: number, verify: boolean, page: Uint8Array, fields: Float64Array): void;
 
+  /** The first offset stored at or after a time, or with `upper` the last at or before it. */
+  offsetAt(lmq: boolean, queue: number, timestamp: number, upper: boolean): Promise<number>;
+  /** Store timestamps of a queue's first and last message. */
+  times(lmq: boolean, queue: number): { earliest: number | undefined; latest: number | undefined };
+  /** The store timestamp of the first message in the log. */
+  earliestTime(): number | undefined;
+
   topics(): string[];
   queues(topic?: string): NativeQueueInfo[];
   /** Names in creation order from `cursor` on (0 first); `cursor` -1 when there are no more. */

@@ -1,5 +1,6 @@
 /** A topic's queue or a light queue. Looking one up creates nothing. */
-import { offsetOf } from './checks.ts';
+import { offsetOf, textOf, timeOf } from './checks.ts';
+import { rangeMistake, traceOf } from './errors.ts';
 import { Follower, type FollowOptions } from './follow.ts';
 import type { ReadResult } from './page.ts';
 import { type QueueSource, type ReadOptions, requestOf } from './source.ts';
@@ -25,6 +26,29 @@ export class Queue {
   /** One past the last offset; 0 where the queue is unknown. */
   get maxOffset(): number {
     return this.#source.bounds().maxOffset;
+  }
+
+  /** The store timestamp of the first message, in ms; undefined where there is no message. */
+  get earliestTime(): number | undefined {
+    return this.#source.times().earliest;
+  }
+
+  /** The store timestamp of the last message, in ms; undefined where there is no message. */
+  get latestTime(): number | undefined {
+    return this.#source.times().latest;
+  }
+
+  /**
+   * An offset by store time (ms since 1970, or a Date). `'lower'` (the default): the first message
+   * stored at or after it, `maxOffset` if there is none. `'upper'`: the last message stored at or
+   * before it, `minOffset` if there is none. Looks off the event loop.
+   */
+  async offsetAt(timestamp: number | Date, bound: 'lower' | 'upper' = 'lower'): Promise<number> {
+    const time = timeOf(timestamp, 'timestamp');
+    if (textOf(bound, 'bound') !== 'lower' && bound !== 'upper') {
+      throw rangeMistake('STORE_INVALID_ARGUMENT', "bound must be 'lower' or 'upper'.");
+    }
+    return this.#source.offsetAt(time, bound === 'upper', traceOf(this.offsetAt));
   }
 
   /** A page of messages from `offset` on, or the reason why there are none. */

@@ -112,6 +112,11 @@ export class StoreReader extends EventEmitter<StoreEvents> {
     return message?.msgId === msgId.toUpperCase() ? message : undefined;
   }
 
+  /** The store timestamp of the first message in the log, in ms; undefined where there is none. */
+  get earliestTime(): number | undefined {
+    return this.#session.ask((native) => native.earliestTime());
+  }
+
   /** Checks every record, and every queue entry against its record; gives what is wrong. */
   verify(options: VerifyOptions = {}): AsyncGenerator<Fault, void> {
     this.#session.assertOpen();

@@ -1,5 +1,6 @@
 /** Where a queue's messages come from, for a queue that is read and for one that is followed. */
 import { count, flag } from './checks.ts';
+import { asking, type Trace } from './errors.ts';
 import type { ReadResult, Request } from './page.ts';
 import type { Session } from './session.ts';
 import { tagFilter } from './subscription.ts';
@@ -53,6 +54,20 @@ export class QueueSource {
 
   bounds(): { minOffset: number; maxOffset: number } {
     return this.session.pages.bounds(this.#lightQueue, this.#find());
+  }
+
+  /** The offset at a time; 0 where the queue is unknown. */
+  async offsetAt(timestamp: number, upper: boolean, trace: Trace): Promise<number> {
+    const number = this.#find();
+    if (number < 0) return 0;
+    const { session } = this;
+    return session.hold(session.native.offsetAt(this.#lightQueue, number, timestamp, upper), trace);
+  }
+
+  times(): { earliest: number | undefined; latest: number | undefined } {
+    const number = this.#find();
+    if (number < 0) return { earliest: undefined, latest: undefined };
+    return asking(() => this.session.native.times(this.#lightQueue, number));
   }
 
   read(request: Request): ReadResult {

@@ -351,7 +351,7 @@ describe('follow refuses', () => {
     ['a negative offset', { from: -1 }, 'RangeError'],
     ['half an offset', { from: 0.5 }, 'RangeError'],
     ['another word to begin at', { from: 'middle' }, 'RangeError'],
-    ['a date to begin at', { from: new Date() }, 'TypeError'],
+    ['a date that is none', { from: new Date(Number.NaN) }, 'RangeError'],
     ['another word for gaps', { onGap: 'ignore' }, 'RangeError'],
     ['a flag for gaps', { onGap: true }, 'TypeError'],
     ['a controller as a signal', { signal: new AbortController() }, 'TypeError'],

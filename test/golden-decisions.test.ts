@@ -6,10 +6,10 @@ import { describe, expect, it } from 'vitest';
 import { MessageStore } from '../lib/index.ts';
 import { queueOf } from './golden-support/answers.ts';
 import { deviations } from './golden-support/deviations.ts';
-import type { Answers } from './golden-support/expected.ts';
+import type { Answers, Row } from './golden-support/expected.ts';
 import { OpenStore } from './golden-support/open-store.ts';
 import { optionsOf } from './golden-support/options.ts';
-import { filesOf, getOf } from './golden-support/read-model.ts';
+import { filesOf, getOf, timeOf } from './golden-support/read-model.ts';
 import { replayDeviations } from './golden-support/replay-deviations.ts';
 import { expectedOf, storeNames, treeOf, unpack } from './golden-support/stores.ts';
 import { theirAnswers, theirNext } from './golden-support/theirs.ts';
@@ -26,7 +26,7 @@ describe('the lists', () => {
   it('name every answer that waits', () => {
     const waiting = waitingAnswers(expected);
     expect(new Set(waiting).size).toBe(waiting.length);
-    expect(waiting).toHaveLength(149);
+    expect(waiting).toHaveLength(81);
   });
 
   it.each(deviations)('has a reason to differ from $stores: $row', ({ stores, ...deviation }) => {
@@ -62,22 +62,30 @@ describe('the model of reads', () => {
   const without = ['cq-ext', 'inner-batch'];
 
   it('answers as the real store does', () => {
-    let compared = 0;
+    const compared = { gets: 0, times: 0 };
     for (const [store, { openedWith, opened, variants = {} }] of expected) {
       for (const asked of [{ openedWith, opened }, ...Object.values(variants)]) {
         if (!asked.opened.loaded || without.includes(store)) continue;
         const theirs = theirAnswers(asked.opened);
         for (const queue of plain(theirs)) {
-          const gets = theirs.gets.filter(
-            (get) => get['topic'] === queue.topic && get['queueId'] === queue.queueId,
+          const ofQueue = (asked: Row) =>
+            asked['topic'] === queue.topic && asked['queueId'] === queue.queueId;
+          const gets = theirs.gets.filter(ofQueue);
+          // Behind damage records are not listed: nobody can tell when they were stored.
+          const listed = queue.units.every((unit) =>
+            theirs.records.some((row) => row['physicalOffset'] === unit.physicalOffset),
           );
+          const times = theirs.times.filter((asked) => listed && ofQueue(asked));
           const files = filesOf(asked.openedWith);
           expect(gets.map((get) => getOf(queue, get, files))).toEqual(gets);
-          compared += gets.length;
+          expect(times.map((asked) => timeOf(queue, asked, theirs.records))).toEqual(times);
+          compared.gets += gets.length;
+          compared.times += times.length;
         }
       }
     }
-    expect(compared).toBeGreaterThan(4000);
+    expect(compared.gets).toBeGreaterThan(4000);
+    expect(compared.times).toBeGreaterThan(4000);
   });
 });
 

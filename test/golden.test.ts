@@ -6,7 +6,7 @@ import { MessageStore } from '../lib/index.ts';
 import { addon } from '../lib/native.ts';
 import { answersOf, nextOf } from './golden-support/answers.ts';
 import { deviationsOf } from './golden-support/deviations.ts';
-import type { Answers, Expected, FoundQueue } from './golden-support/expected.ts';
+import type { Answers, Expected, FoundQueue, Row } from './golden-support/expected.ts';
 import { OpenStore } from './golden-support/open-store.ts';
 import { optionsOf } from './golden-support/options.ts';
 import { shownQueue } from './golden-support/queue-files.ts';
@@ -46,7 +46,7 @@ describe.each(storeNames)('%s', (name) => {
     let now = 0;
     const options = { ...optionsOf(unpack(name), openedWith), ...adopting };
     const open = await OpenStore.writer({ ...options, clock: () => now });
-    const ours = answersOf(open, opened);
+    const ours = await answersOf(open, opened);
     const ourNext = nextOf(open, opened.next, (time) => {
       now = time;
     });
@@ -71,7 +71,7 @@ describe.each(storeNames)('%s', (name) => {
     const dir = unpack(name);
     const tree = treeOf(dir);
     const open = await OpenStore.reader(optionsOf(dir, openedWith));
-    const ours = answersOf(open, opened);
+    const ours = await answersOf(open, opened);
     await open.store.close();
     expect(treeOf(dir)).toEqual(tree);
     const theirs = theirAnswers(opened);
@@ -80,16 +80,17 @@ describe.each(storeNames)('%s', (name) => {
     }
     const end = theirs.log.max;
     expect.soft(ours.log.max, 'end of the log').toBe(shownUpTo(name, way) ?? end);
-    // Where queues are as they will be when they are adopted, reads answer the same.
+    // Where queues are as they will be when they are adopted, reads and searches answer the same.
     const queues = theirs.queues.map((queue) => shownQueue(dir, queue, ours.log));
-    const whole = (get: Answers['gets'][0]) => {
+    const whole = (asked: Row) => {
       const same = (queue: FoundQueue) =>
-        queue.topic === get['topic'] && queue.queueId === get['queueId'];
+        queue.topic === asked['topic'] && queue.queueId === asked['queueId'];
       return isDeepStrictEqual(queues.find(same), theirs.queues.find(same));
     };
     const before = (look: Answers['looks'][0]) => (look['physicalOffset'] as number) < end;
-    const comparable = ({ gets, looks }: Answers) => ({
+    const comparable = ({ gets, times, looks }: Answers) => ({
       gets: gets.filter(whole),
+      times: times.filter(whole),
       looks: looks.filter(before),
     });
     const { log, files } = ours;

@@ -1,52 +1,11 @@
 // Opening, flushing, verifying and closing: work off the JavaScript thread, answered by a promise.
-#include <functional>
-
 #include "store_handle.h"
 #include "values.h"
+#include "work.h"
 
 namespace lmq {
 
 namespace {
-
-// Runs `work` on a worker thread; its status rejects, else `result` makes the value.
-class Work : public Napi::AsyncWorker {
- public:
-  using Job = std::function<Status()>;
-  using Answer = std::function<Napi::Value(Napi::Env)>;
-
-  static Napi::Value start(Napi::Env env, Job job, Answer answer) {
-    auto* work = new Work(env, std::move(job), std::move(answer));
-    work->Queue();
-    return work->promise_.Promise();
-  }
-
- private:
-  Work(Napi::Env env, Job job, Answer answer)
-      : AsyncWorker(env), promise_(env), job_(std::move(job)), answer_(std::move(answer)) {}
-
-  void Execute() override try {
-    status_ = job_();
-  } catch (const std::exception& error) {  // memory, a thread that cannot start
-    status_ = Status(Code::kNoMemory, error.what());
-  }
-  void OnOK() override {
-    if (!status_.ok()) return promise_.Reject(toError(Env(), status_).Value());
-    try {
-      promise_.Resolve(answer_(Env()));
-    } catch (const Napi::Error& error) {
-      promise_.Reject(error.Value());
-    }
-  }
-
-  Napi::Promise::Deferred promise_;
-  Job job_;
-  Answer answer_;
-  Status status_;
-};
-
-Napi::Value undefined(Napi::Env env) { return env.Undefined(); }
-
-Status closedStatus() { return Status(Code::kClosed, "The store is closed."); }
 
 Napi::Object progressOf(Napi::Env env, const StoreVerify::Progress& from) {
   const auto number = [&](int64_t value) {
@@ -129,6 +88,7 @@ void addLifeCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<Stor
         info.Env(),
         [handle, outcome]() -> Status {
           const std::lock_guard<std::mutex> guard(handle->busy);
+          const std::lock_guard<std::shared_mutex> readers(handle->reading);
           if (handle->store) *outcome = handle->store->close();
           return {};
         },

@@ -28,6 +28,7 @@ StoreHandle::~StoreHandle() {
 void StoreHandle::release() {
   {
     const std::lock_guard<std::mutex> guard(busy);
+    const std::lock_guard<std::shared_mutex> readers(reading);
     verify.reset();
     store.reset();  // joins the flusher, so no event comes after it
   }
@@ -194,6 +195,7 @@ Napi::Object StoreHandle::makeObject(Napi::Env env, const std::shared_ptr<StoreH
   addHotCalls(env, object, handle);
   addQueueCalls(env, object, handle);
   addLifeCalls(env, object, handle);
+  addReadCalls(env, object, handle);
   return object;
 }
 

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <vector>
 
 #include "core/store.h"
@@ -105,6 +106,7 @@ class StoreHandle {
   std::unique_ptr<Store> store;
   std::unique_ptr<StoreVerify> verify;
   std::mutex busy;            // held by work off the JavaScript thread; release() waits for it
+  std::shared_mutex reading;  // shared by reads off it, which need not wait for that work
   double* results = nullptr;  // kCapacity doubles, kept by resultsArray
   Napi::Reference<Napi::Float64Array> resultsArray;
   const char* staged = nullptr;  // kStagedSize bytes, kept by stagedArray
@@ -140,6 +142,8 @@ void addQueueCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<Sto
 // life_calls.cc
 void addLifeCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<StoreHandle>& handle);
 Napi::Value openStore(const Napi::CallbackInfo& info);
+// read_calls.cc
+void addReadCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<StoreHandle>& handle);
 // inspect_calls.cc
 Napi::Value inspectDirectory(const Napi::CallbackInfo& info);
 // bench_calls.cc

@@ -176,6 +176,10 @@ Verdict check(const uint8_t* data, size_t available, const Check& options, View*
 // start so. Reads nothing beyond 8 bytes.
 int64_t claimedSize(const uint8_t* data, bool* blank);
 
+// The store timestamp of the record of `size` bytes that belongs to `physicalOffset`, from its
+// first kMinSize bytes; false if it does not look like that record. Checks no checksum.
+bool storeTimestampOf(const uint8_t* data, size_t size, int64_t physicalOffset, int64_t* millis);
+
 // Properties (spec 2.6) ----------------------------------------------------------------------
 
 // Walks the stored string by Java's rules: segments shorter than 3, without a name or with an empty

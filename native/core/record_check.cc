@@ -132,6 +132,19 @@ int64_t claimedSize(const uint8_t* data, bool* blank) {
   return isMessageMagic(magic) && size >= kMinSize && size <= INT32_MAX ? int64_t{size} : -1;
 }
 
+bool storeTimestampOf(const uint8_t* data, size_t size, int64_t physicalOffset, int64_t* millis) {
+  bool blank = false;
+  if (size < kMinSize || claimedSize(data, &blank) != static_cast<int64_t>(size) || blank ||
+      load<int64_t>(data + kPhysicalOffsetAt) != physicalOffset) {
+    return false;
+  }
+  const bool ipv6 = load<int32_t>(data + kSysFlagAt) & sys_flag::kBornHostIpv6;
+  const Layout layout(ipv6 ? 20 : 8, 8);
+  static_assert(Layout(20, 8).storeTimestampAt + sizeof(int64_t) <= kMinSize);
+  *millis = load<int64_t>(data + layout.storeTimestampAt);
+  return true;
+}
+
 Verdict check(const uint8_t* data, size_t available, const Check& options, View* view) {
   if (available < kBlankSize) return Verdict::kTooShort;
   bool blank = false;

@@ -129,6 +129,21 @@ class Store {
   // The record at a physical offset, if a whole one starts there: rows is empty otherwise.
   Status readAt(int64_t physicalOffset, bool verify, uint8_t* bytes, size_t size, Page* page);
   Status bounds(QueueRef queue, Bounds* out);
+  // By store time (spec 7.3), which rises along a queue. Any thread; the lock is held for a few
+  // units at a time.
+  enum class Bound : uint8_t { kLower, kUpper };
+  // kLower: the first message stored at or after `millis`, the queue's end if there is none.
+  // kUpper: the last one stored at or before it, the queue's minimum if there is none.
+  Status offsetAt(QueueRef queue, int64_t millis, Bound bound, int64_t* offset);
+  // Store times of the first and of the last message of a queue, and of the first of the log; kNone
+  // where there is no message.
+  struct Times {
+    static constexpr int64_t kNone = INT64_MIN;
+    int64_t earliest = kNone;
+    int64_t latest = kNone;
+  };
+  Status timesOf(QueueRef queue, Times* out);
+  Status earliestTime(int64_t* millis);
   int64_t findQueue(std::string_view topic, int32_t queueId);  // -1: unknown
   int64_t findLmq(std::string_view name);
   int64_t logMin() const { return parts_->log->minPosition(); }
@@ -163,6 +178,10 @@ class Store {
   bool lmqIsDirectory() const { return parts_->lmq == nullptr; }
   Status scanUnits(const ReadRequest& request, Scan& scan, Page* page);
   Status take(const ReadRequest& request, const PlacedUnit& placed, Scan& scan, Page* page);
+  // store_time.cc
+  struct Timed;
+  Status timedFrom(QueueRef queue, int64_t from, int64_t to, Timed* out);
+  Status storeTimeAt(int64_t physicalOffset, int64_t size, bool* found, int64_t* millis);
   // store_sync.cc
   void flushWork(bool requested);
   Status syncLog();

@@ -20,7 +20,7 @@ const SCHEDULE = 'SCHEDULE_TOPIC_XXXX';
 const sha256 = (bytes: Buffer | string) => createHash('sha256').update(bytes).digest('hex');
 
 /** Everything but what `next` asks for, which changes the store. */
-export function answersOf(open: OpenStore, asked: Opened): Answers {
+export async function answersOf(open: OpenStore, asked: Opened): Promise<Answers> {
   const queues = rowsOf(asked.queues).map((row) =>
     queueOf(open, row['topic'] as string, row['queueId'] as number),
   );
@@ -37,6 +37,7 @@ export function answersOf(open: OpenStore, asked: Opened): Answers {
     queues,
     otherQueues: otherQueues(open, queues),
     gets: rowsOf(asked.gets).map((row) => getOf(open, row)),
+    times: await Promise.all(rowsOf(asked.times).map((row) => timeOf(open, row))),
     looks: rowsOf(asked.looks).map((row) => lookOf(open, row['physicalOffset'] as number)),
     files: countedFiles(open.path),
   };
@@ -188,6 +189,18 @@ function getOf(open: OpenStore, asked: Row): Row {
     bytes: messages.reduce((sum, { size }) => sum + size, 0),
     queueOffsets: messages.map((message) => message.offset),
   };
+}
+
+async function timeOf(open: OpenStore, asked: Row): Promise<Row> {
+  const { topic, queueId, time, boundary } = asked as {
+    topic: string;
+    queueId: number;
+    time: number;
+    boundary: 'LOWER' | 'UPPER';
+  };
+  const bound = boundary === 'LOWER' ? 'lower' : 'upper';
+  const offset = await open.store.queue(topic, queueId).offsetAt(time, bound);
+  return { topic, queueId, time, boundary, offset };
 }
 
 function lookOf(open: OpenStore, physicalOffset: number): Row {

@@ -1,16 +1,19 @@
 // How answers of the real store are changed into ours where we decide otherwise.
 import { type Answers, type FoundQueue, queueWith, type Row, type Unit } from './expected.ts';
-import { type Files, getOf } from './read-model.ts';
+import { type Files, getOf, timeOf } from './read-model.ts';
 import { type Offsets, withOffsets } from './record-bytes.ts';
 
 type Place = readonly [queueOffset: number, physicalOffset: number];
 
-/** Gives a queue other bounds and units. What reads of it answer follows from them. */
+/** Gives a queue other bounds and units. What reads of it and searches in it answer follows from them. */
 export function setQueue(answers: Answers, files: Files, queue: FoundQueue): void {
   const same = (one: { topic?: unknown; queueId?: unknown }) =>
     one.topic === queue.topic && one.queueId === queue.queueId;
   answers.queues = answers.queues.map((one) => (same(one) ? queue : one));
   answers.gets = answers.gets.map((get) => (same(get) ? getOf(queue, get, files) : get));
+  answers.times = answers.times.map((asked) =>
+    same(asked) ? timeOf(queue, asked, answers.records) : asked,
+  );
 }
 
 /** A queue whose units point at records of the log. */

@@ -93,6 +93,7 @@ export interface Answers {
   /** Queues that nobody asked about. */
   otherQueues: string[];
   gets: Row[];
+  times: Row[];
   looks: Row[];
   files: (readonly [string, number])[];
 }

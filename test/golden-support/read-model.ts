@@ -1,4 +1,4 @@
-// getMessage by the specification (section 7.1), for queues of which we decide otherwise than the
+// getMessage and the search by time, by the specification (sections 7.1 and 7.3), for queues of which we decide otherwise than the
 // real store: their answers follow from the units that they have here. A test holds the model to the
 // real store's answers about all the other queues.
 import { javaHash } from '../../lib/java-map.ts';
@@ -92,4 +92,20 @@ function scan(
 function tagsOf(subscription: unknown): ReadonlySet<number> | undefined {
   if (subscription === undefined || subscription === '*') return undefined;
   return new Set((subscription as string).split('||').map((tag) => javaHash(tag.trim())));
+}
+
+/** The answer to what `asked` asks of a queue whose messages were stored in order. */
+export function timeOf(queue: FoundQueue, asked: Row, records: readonly Row[]): Row {
+  const { topic, queueId, time, boundary } = asked;
+  const stored = new Map(records.map((row) => [row['physicalOffset'], row['storeTimestamp']]));
+  const timed = queue.units.map(({ queueOffset, physicalOffset }) => ({
+    queueOffset,
+    storedAt: stored.get(physicalOffset) as number,
+  }));
+  const found =
+    boundary === 'LOWER'
+      ? timed.find(({ storedAt }) => storedAt >= (time as number))
+      : timed.findLast(({ storedAt }) => storedAt <= (time as number));
+  const none = boundary === 'LOWER' ? queue.maxOffset : queue.minOffset;
+  return { topic, queueId, time, boundary, offset: found?.queueOffset ?? none };
 }

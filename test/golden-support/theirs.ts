@@ -15,6 +15,7 @@ export function theirAnswers(opened: Opened): Answers {
     queues: rowsOf(opened.queues).map(queueOf),
     otherQueues: [],
     gets: rowsOf(opened.gets).map(getOf),
+    times: rowsOf(opened.times),
     looks: rowsOf(opened.looks).map(({ exception, ...row }) => ({ found: false, ...row })),
     files: opened.filesAfter.filter(([name]) => isCounted(name)),
   };

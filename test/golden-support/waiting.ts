@@ -3,12 +3,12 @@
 import type { Answers, Expected, FoundQueue } from './expected.ts';
 import { rowsOf } from './expected.ts';
 
-/** What a store holds that is not served yet, beside searches by key and time. */
+/** What a store holds that is not served yet, beside searches by key. */
 const SPECIAL: Readonly<Record<string, readonly string[]>> = {
   // Consume-queue extensions: a tags code may be an address in another file.
   'cq-ext': ['tags codes of t:0', 'gets by tag of t:0'],
   // A batch consume queue: one unit of 46 bytes for the messages of one record.
-  'inner-batch': ['queues', 'gets', 'queue files', 'results'],
+  'inner-batch': ['queues', 'gets', 'times', 'queue files', 'results'],
   // Retention: the replay leaves it out, and has the files that it deletes.
   expired: ['result of the expire step'],
   // Offsets of consumer groups.
@@ -29,7 +29,7 @@ export const firstBatches: Readonly<Record<string, number>> = {
 export function waitingAnswers(stores: ReadonlyMap<string, Expected>): string[] {
   const searches = [...stores].flatMap(([store, { openedWith, opened, variants = {} }]) =>
     Object.entries({ opened: { openedWith, opened }, ...variants }).flatMap(([way, asked]) =>
-      (['times', 'keys'] as const)
+      (['keys'] as const)
         .filter((kind) => asked.opened.loaded && rowsOf(asked.opened[kind]).length > 0)
         .map((kind) => `${store}, ${way}: ${kind}`),
     ),
@@ -47,7 +47,7 @@ export function waitingAnswers(stores: ReadonlyMap<string, Expected>): string[] 
 export function withoutWaiting(store: string, answers: Answers): Answers {
   if (store === 'inner-batch') {
     const files = answers.files.filter(([name]) => name.startsWith('commitlog/'));
-    return { ...answers, queues: [], gets: [], files };
+    return { ...answers, queues: [], gets: [], times: [], files };
   }
   if (store !== 'cq-ext') return answers;
   const byTag = (get: Answers['gets'][0]) =>

@@ -1,0 +1,68 @@
+// Reading off the JavaScript thread: several at once, beside appends and flushes.
+#include "store_handle.h"
+#include "values.h"
+#include "work.h"
+
+namespace lmq {
+
+namespace {
+
+Store::QueueRef queueOf(const Napi::CallbackInfo& info) {
+  Store::QueueRef queue;
+  queue.lmq = info[0].As<Napi::Boolean>().Value();
+  queue.number = static_cast<uint64_t>(info[1].As<Napi::Number>().Int64Value());
+  return queue;
+}
+
+Napi::Value timeOrUndefined(Napi::Env env, int64_t millis) {
+  if (millis == Store::Times::kNone) return env.Undefined();
+  return Napi::Number::New(env, static_cast<double>(millis));
+}
+
+}  // namespace
+
+void addReadCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<StoreHandle>& handle) {
+  const auto add = [&](const char* name, auto call) {
+    object[name] = Napi::Function::New(
+        env,
+        [handle, call](const Napi::CallbackInfo& info) -> Napi::Value {
+          return call(info, handle);
+        },
+        name);
+  };
+  using Handle = std::shared_ptr<StoreHandle>;
+  add("offsetAt", [](const Napi::CallbackInfo& info, const Handle& handle) {
+    const Store::QueueRef queue = queueOf(info);
+    const int64_t millis = info[2].As<Napi::Number>().Int64Value();
+    const auto bound =
+        info[3].As<Napi::Boolean>().Value() ? Store::Bound::kUpper : Store::Bound::kLower;
+    auto offset = std::make_shared<int64_t>();
+    return Work::start(
+        info.Env(),
+        [handle, queue, millis, bound, offset]() -> Status {
+          const std::shared_lock<std::shared_mutex> guard(handle->reading);
+          if (!handle->store) return closedStatus();
+          return handle->store->offsetAt(queue, millis, bound, offset.get());
+        },
+        [offset](Napi::Env answerEnv) -> Napi::Value {
+          return Napi::Number::New(answerEnv, static_cast<double>(*offset));
+        });
+  });
+  add("times", [](const Napi::CallbackInfo& info, const Handle& handle) -> Napi::Value {
+    Store::Times found;
+    Status status = handle->store ? handle->store->timesOf(queueOf(info), &found) : closedStatus();
+    if (!status.ok()) throw toError(info.Env(), status);
+    Napi::Object times = Napi::Object::New(info.Env());
+    times["earliest"] = timeOrUndefined(info.Env(), found.earliest);
+    times["latest"] = timeOrUndefined(info.Env(), found.latest);
+    return times;
+  });
+  add("earliestTime", [](const Napi::CallbackInfo& info, const Handle& handle) -> Napi::Value {
+    int64_t millis = 0;
+    Status status = handle->store ? handle->store->earliestTime(&millis) : closedStatus();
+    if (!status.ok()) throw toError(info.Env(), status);
+    return timeOrUndefined(info.Env(), millis);
+  });
+}
+
+}  // namespace lmq
