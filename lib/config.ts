@@ -1,14 +1,22 @@
 /** Options as callers give them, made into what the store and native work with. */
 
-import { resolve } from 'node:path';
-import { rangeMistake, typeMistake } from './errors.ts';
+import { join, resolve } from 'node:path';
+import { type ConfReport, readConf } from './broker-conf.ts';
+import { rangeMistake, StoreError, typeMistake } from './errors.ts';
 import { type Host, parseHost } from './host.ts';
 import type { NativeOptions } from './native.ts';
 import { OPTIONS, type OptionInput, type OptionValues, optionValues } from './options.ts';
 
 export interface MessageStoreOptions extends OptionInput {
-  /** The store's directory: RocketMQ's storePathRootDir. */
-  readonly path: string;
+  /** The store's directory: RocketMQ's storePathRootDir. It may be left out where `conf` names it. */
+  readonly path?: string | undefined;
+  /**
+   * A `broker.conf` that gives options. A value given here wins over one of the file; a relative
+   * `storePathRootDir` is one of the working directory. Keys that do not count are told to the
+   * `logger` and listed in `store.conf`. An impossible value is a RangeError, a missing file
+   * `STORE_NOT_FOUND`.
+   */
+  readonly conf?: string | undefined;
 }
 
 export interface Config extends Omit<OptionValues, 'storeHost'> {
@@ -16,6 +24,8 @@ export interface Config extends Omit<OptionValues, 'storeHost'> {
   /** Light queues are served. */
   readonly lightQueues: boolean;
   readonly native: NativeOptions;
+  /** What became of the `broker.conf`, if one was given. */
+  readonly conf: ConfReport | undefined;
 }
 
 const CODE = 'STORE_INVALID_ARGUMENT';
@@ -23,14 +33,36 @@ const UNIT = 20;
 const MILLISECONDS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 export function resolveConfig(given: string | MessageStoreOptions, readOnly: boolean): Config {
-  const { path, ...options } = typeof given === 'string' ? { path: given } : objectOf(given);
-  if (typeof path !== 'string') throw typeMistake(CODE, 'path must be a string.');
-  if (path === '' || path.includes('\0')) throw rangeMistake(CODE, 'path must name a directory.');
-  const values = optionValues(options);
+  const { path, conf, ...code } = typeof given === 'string' ? { path: given } : objectOf(given);
+  if (typeof path !== 'string' && (path !== undefined || conf === undefined))
+    throw typeMistake(CODE, 'path must be a string.');
+  if (path === '' || path?.includes('\0')) throw rangeMistake(CODE, 'path must name a directory.');
+  const file = conf === undefined ? undefined : readConf(conf, path, code);
+  const options: OptionInput = { ...file?.applied, ...present(code) };
+  const values = optionValues({ ...code, ...options });
+  const root = resolve(file?.root ?? path!);
   const storeHost = parseHost(values.storeHost, 'storeHost', CODE);
-  const native = nativeOptions(resolve(path), readOnly, options, values, storeHost);
+  const native = nativeOptions(root, readOnly, options, values, storeHost);
   const lightQueues = values.enableLmq && values.enableMultiDispatch;
-  return Object.freeze({ ...values, storeHost, lightQueues, native });
+  return Object.freeze({ ...values, storeHost, lightQueues, native, conf: reportOf(file) });
+}
+
+/** What is undefined is not given. */
+function present(options: OptionInput): OptionInput {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+}
+
+function reportOf(file: ConfReport | undefined): ConfReport | undefined {
+  return file && { path: file.path, applied: file.applied, notes: file.notes };
+}
+
+/** The commit log's directory where it is not the usual one; '' where it is. */
+function elsewhere(path: string, commitLog: string, readOnly: boolean): string {
+  const log = commitLog === '' ? '' : resolve(commitLog);
+  if (log === '' || log === join(path, 'commitlog')) return '';
+  if (readOnly) return log;
+  const message = 'A store is written only with its commit log in its own directory';
+  throw new StoreError('STORE_UNSUPPORTED', `${message} (storePathCommitLog).`, { path: log });
 }
 
 function nativeOptions(
@@ -42,6 +74,7 @@ function nativeOptions(
 ): NativeOptions {
   return {
     path,
+    commitLogPath: elsewhere(path, values.storePathCommitLog, readOnly),
     readOnly,
     adopt: values.adopt,
     repair: values.repair === 'truncate',

@@ -1,3 +1,4 @@
+export type { ConfNote, ConfReport } from './broker-conf.ts';
 export type { MessageStoreOptions } from './config.ts';
 export { isStoreError, StoreError, type StoreErrorCode, type StoreFailure } from './errors.ts';
 export type { Batch, Follower, FollowOptions } from './follow.ts';

@@ -18,6 +18,8 @@ export interface NativeFacts {
  */
 export interface NativeOptions {
   path: string;
+  /** Where the commit log is not `commitlog` below `path`; else ''. */
+  commitLogPath: string;
   readOnly: boolean;
   adopt: boolean;
   repair: boolean;

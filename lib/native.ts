@@ -122,7 +122,7 @@ export interface Addon {
   append(body: Uint8Array): void;
   openStore(options: NativeOptions, listener: (event: NativeEvent) => void): Promise<NativeStore>;
   /** What lies in a directory, without opening it; throws STORE_NOT_FOUND. */
-  inspect(path: string): Record<string, unknown>;
+  inspect(path: string, commitLogPath?: string): Record<string, unknown>;
   /** 32 or 56 upper-case hex digits (spec 2.7). */
   messageId(address: Uint8Array, port: number, physicalOffset: number): string;
   parseMessageId(id: string): number | undefined;

@@ -69,6 +69,8 @@ export const OPTIONS = {
   mappedFileSizeCommitLog: integer(128 * MiB, KiB, INT_MAX),
   /** Bytes of a consume queue file, rounded up to whole units of 20. */
   mappedFileSizeConsumeQueue: integer(6_000_000, 20, INT_MAX - 7),
+  /** The commit log's directory, where it is not `commitlog` in the store's; for reading only. */
+  storePathCommitLog: text('', 'one directory, not a list', /^[^,\0]*$/),
   /** Take over a directory that RocketMQ wrote. */
   adopt: flag(false),
   /** Open a damaged log by cutting it where the damage begins; what is cut is kept in `cut/`. */

@@ -1,5 +1,6 @@
 /** A store that is read: every question that changes nothing. */
 import { EventEmitter } from 'node:events';
+import type { ConfReport } from './broker-conf.ts';
 import { offsetOf, queueIdOf, textOf, within } from './checks.ts';
 import { type StoreFailure, traceOf } from './errors.ts';
 import { fullLmqName, LMQ_PREFIX } from './lmq.ts';
@@ -54,6 +55,11 @@ export class StoreReader extends EventEmitter<StoreEvents> {
   /** What opening the directory found and did. */
   get recovery(): RecoveryReport {
     return this.#session.native.recovery;
+  }
+
+  /** What became of the `broker.conf` that was given as `conf`. */
+  get conf(): ConfReport | undefined {
+    return this.#session.config.conf;
   }
 
   /** A queue of a topic; a name with '%LMQ%' is a light queue. */

@@ -126,6 +126,7 @@ export class Session {
       `Opened ${native.path}: log ${logMin} to ${logEnd}${clean ? '' : ', after an unclean stop'}.`,
     );
     if (cut) logger?.warn?.(`Cut ${cut.bytes} bytes of the log from ${cut.from}: ${cut.verdict}.`);
+    for (const { message } of this.config.conf?.notes ?? []) logger?.warn?.(message);
     for (const note of notes) logger?.warn?.(`${note.code}: ${note.message}`);
   }
 }

@@ -53,7 +53,7 @@ describe.each(storeNames)('%s', (name) => {
     const bounds = boundsOf(open.store);
     await open.store.close();
     // From now on it is ours, and opens without being told what to do.
-    const again = await MessageStore.open(options.path);
+    const again = await MessageStore.open(options.path!);
     expect.soft(boundsOf(again)).toEqual(bounds);
     await again.close();
     const theirs = theirAnswers(opened);

@@ -3,6 +3,7 @@ import { MessageStore, type Queue, type StoredMessage, type StoreReader } from '
 import { CommandError, describe, errorLine } from './errors.ts';
 import { DONE, print, printable, printJson, style, UsageError, WRONG } from './output.ts';
 import { isLight, lightQueueNames, openQueue, parseQueueName } from './queue-names.ts';
+import type { Target } from './target.ts';
 
 const PREVIEW = 100;
 
@@ -49,13 +50,17 @@ function asText(m: StoredMessage): string {
   return `${head}  ${style('dim', printable(body) + (m.body.length > PREVIEW ? '…' : ''))}`;
 }
 
-export async function cat(dir: string, name: string, options: Options): Promise<number> {
-  const reader = await MessageStore.openReader(dir);
+export async function cat(target: Target, name: string, options: Options): Promise<number> {
+  const reader = await MessageStore.openReader(target);
   try {
     const queue = findQueue(reader, name);
     if (!queue) {
       const hint = '`lmq-store queues DIR` lists those that are there.';
-      throw new CommandError('QUEUE_NOT_FOUND', `there is no queue ${name} in ${dir}`, hint);
+      throw new CommandError(
+        'QUEUE_NOT_FOUND',
+        `there is no queue ${name} in ${target.path}`,
+        hint,
+      );
     }
     let left = options.max ?? Number.POSITIVE_INFINITY;
     let next = Math.max(options.from ?? 0, queue.minOffset);

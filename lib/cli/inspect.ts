@@ -1,10 +1,12 @@
 /** `inspect DIR`: what lies in a directory, also in one that cannot be opened. */
+import { resolveConfig } from '../config.ts';
 import { converted } from '../errors.ts';
 import { MessageStore, type StoreReader } from '../index.ts';
 import { addon } from '../native.ts';
 import { describe, errorLine, type Shown } from './errors.ts';
 import { bytes, count, DONE, plural, print, printable, printJson, style, WRONG } from './output.ts';
 import { lightQueueNames } from './queue-names.ts';
+import type { Target } from './target.ts';
 
 /** What the addon sees without opening anything. */
 interface Found {
@@ -46,9 +48,10 @@ function countLightQueues(reader: StoreReader): number {
   return count;
 }
 
-function lookAt(dir: string): Found {
+function lookAt(target: Target): Found {
   try {
-    const found = addon.inspect(dir) as unknown as Found;
+    const { path, commitLogPath } = resolveConfig(target, true).native;
+    const found = addon.inspect(path, commitLogPath) as unknown as Found;
     found.files.sort((a, b) => (a.path < b.path ? -1 : 1));
     return found;
   } catch (error) {
@@ -56,9 +59,9 @@ function lookAt(dir: string): Found {
   }
 }
 
-async function contentOf(dir: string): Promise<Content | { error: Shown }> {
+async function contentOf(target: Target): Promise<Content | { error: Shown }> {
   try {
-    const reader = await MessageStore.openReader(dir);
+    const reader = await MessageStore.openReader(target);
     try {
       const { logMin, logEnd, notes } = reader.recovery;
       return {
@@ -115,9 +118,9 @@ async function printText(found: Found, content: Content | { error: Shown }): Pro
   }
 }
 
-export async function inspect(dir: string, { json }: { json?: boolean }): Promise<number> {
-  const found = lookAt(dir);
-  const content = await contentOf(dir);
+export async function inspect(target: Target, { json }: { json?: boolean }): Promise<number> {
+  const found = lookAt(target);
+  const content = await contentOf(target);
   if (json) {
     const { path, files, abort, lockHeld, ...rest } = found;
     const clean = !abort.present;

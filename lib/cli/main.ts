@@ -1,44 +1,13 @@
 #!/usr/bin/env node
 /** `lmq-store`: says what the commands are; each lives in a file of its own, loaded when it is run. */
 import { createRequire } from 'node:module';
-import { Command, CommanderError, InvalidArgumentError } from 'commander';
-import { printError } from './errors.ts';
-import { DONE, endOnBrokenPipe, USAGE, UsageError, WRONG } from './output.ts';
-
-/** What a command's function gets; it answers with the exit code. */
-type Run<Args extends unknown[]> = (...args: Args) => Promise<number>;
+import { Command, CommanderError } from 'commander';
+import { DONE, endOnBrokenPipe, USAGE } from './output.ts';
+import { add, addOnStore, integer, run, runOnStore } from './program.ts';
 
 const { version } = createRequire(import.meta.url)('../../package.json') as { version: string };
 
-function integer(min: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (/^\d+$/.test(text) && Number.isSafeInteger(value) && value >= min) return value;
-    throw new InvalidArgumentError(`It is a whole number, ${min} or more.`);
-  };
-}
-
-/** Runs a command and turns its end, good or bad, into the exit code. */
-function run<Args extends unknown[]>(load: () => Promise<Run<Args>>) {
-  return async (...args: unknown[]): Promise<void> => {
-    const command = args.pop() as Command;
-    try {
-      const execute = await load();
-      process.exitCode = await execute(...(args as Args));
-    } catch (error) {
-      if (error instanceof UsageError) command.error(`error: ${error.message}`);
-      await printError(error, command.opts<{ json?: boolean }>().json === true);
-      process.exitCode = WRONG;
-    }
-  };
-}
-
-function add(program: Command, name: string, description: string): Command {
-  return program
-    .command(name)
-    .description(description)
-    .option('--json', 'print JSON: one object, or one a line for lists');
-}
+const QUEUE = ['queue', 'topic:id, or %LMQ%name for a light queue'] as const;
 
 function build(): Command {
   const program = new Command('lmq-store')
@@ -47,8 +16,15 @@ function build(): Command {
     )
     .version(version)
     .exitOverride()
-    .configureHelp({ showGlobalOptions: true })
-    .addHelpText('after', '\nExit code: 0 done, 1 found something wrong, 2 wrong usage.');
+    .configureHelp({
+      subcommandTerm: (command) => `${command.name()} ${command.usage()}`.replace(' [options]', ''),
+    })
+    .usage('COMMAND [options]')
+    .addHelpText(
+      'after',
+      '\nOptions of a command: lmq-store COMMAND --help' +
+        '\nExit code: 0 done, 1 found something wrong, 2 wrong usage.',
+    );
 
   add(program, 'demo', 'the main job: fan out, kill -9, recover, prove that nothing is lost')
     .option('--dir <dir>', 'a new or empty directory, which is kept (default: a temporary one)')
@@ -63,26 +39,25 @@ function build(): Command {
     .option('--from <dir>', 'replay the messages of this directory of RocketMQ instead')
     .action(run(async () => (await import('./demo.ts')).demo));
 
-  add(program, 'inspect', 'files, log range, checkpoints, counts, who holds the lock')
-    .argument('<dir>', 'a store directory, ours or RocketMQ’s')
-    .action(run(async () => (await import('./inspect.ts')).inspect));
+  addOnStore(
+    program,
+    'inspect',
+    'files, log range, checkpoints, counts, who holds the lock',
+  ).action(runOnStore(async () => (await import('./inspect.ts')).inspect));
 
-  add(program, 'queues', 'every queue with its bounds')
-    .argument('<dir>')
+  addOnStore(program, 'queues', 'every queue with its bounds')
     .option('--prefix <text>', 'only names that begin so, for a light queue with or without %LMQ%')
     .option('--lmq', 'light queues only')
-    .action(run(async () => (await import('./queues.ts')).queues));
+    .action(runOnStore(async () => (await import('./queues.ts')).queues));
 
-  add(program, 'cat', 'the messages of a queue')
-    .argument('<dir>')
-    .argument('<queue>', 'topic:id, or %LMQ%name for a light queue')
+  addOnStore(program, 'cat', 'the messages of a queue', QUEUE)
     .option('--from <offset>', 'the first offset (default: the smallest there is)', integer(0))
     .option('--max <n>', 'at most so many messages', integer(1))
-    .action(run(async () => (await import('./cat.ts')).cat));
+    .action(runOnStore(async () => (await import('./cat.ts')).cat));
 
-  add(program, 'verify', 'check every record and every queue entry')
-    .argument('<dir>')
-    .action(run(async () => (await import('./verify.ts')).verify));
+  addOnStore(program, 'verify', 'check every record and every queue entry').action(
+    runOnStore(async () => (await import('./verify.ts')).verify),
+  );
 
   return program;
 }

@@ -2,6 +2,7 @@
 import { MessageStore, type QueueInfo, type StoreReader } from '../index.ts';
 import { DONE, print, printable, printJson } from './output.ts';
 import { lightQueueNames, queueName } from './queue-names.ts';
+import type { Target } from './target.ts';
 
 interface Options {
   json?: boolean;
@@ -26,8 +27,8 @@ async function show({ topic, queueId, minOffset, maxOffset }: QueueInfo, json?: 
   else await print(`${minOffset}\t${maxOffset}\t${printable(queue)}`);
 }
 
-export async function queues(dir: string, { json, prefix = '', lmq }: Options): Promise<number> {
-  const reader = await MessageStore.openReader(dir);
+export async function queues(target: Target, { json, prefix = '', lmq }: Options): Promise<number> {
+  const reader = await MessageStore.openReader(target);
   try {
     if (!json) await print('min\tmax\tqueue');
     if (!lmq) for (const info of topicQueues(reader, prefix)) await show(info, json);

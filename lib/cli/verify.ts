@@ -11,9 +11,10 @@ import {
   style,
   WRONG,
 } from './output.ts';
+import type { Target } from './target.ts';
 
-export async function verify(dir: string, { json }: { json?: boolean }): Promise<number> {
-  const reader = await MessageStore.openReader(dir);
+export async function verify(target: Target, { json }: { json?: boolean }): Promise<number> {
+  const reader = await MessageStore.openReader(target);
   const progress = new Progress('verify');
   let seen = { records: 0, units: 0 };
   let faults = 0;

@@ -20,7 +20,7 @@ Status listFiles(const std::string& root, const std::string& below, int depth, N
       continue;
     }
     Napi::Object file = Napi::Object::New(files.Env());
-    file["path"] = Napi::String::New(files.Env(), path.substr(1));
+    file["path"] = Napi::String::New(files.Env(), root.empty() ? path : path.substr(1));
     file["size"] = Napi::Number::New(files.Env(), static_cast<double>(entry.size));
     files[files.Length()] = file;
   }
@@ -53,7 +53,8 @@ Napi::Value inspectDirectory(const Napi::CallbackInfo& info) {
   const auto number = [&](int64_t value) {
     return Napi::Number::New(env, static_cast<double>(value));
   };
-  const StoreDir dir(info[0].As<Napi::String>().Utf8Value());
+  const StoreDir dir(info[0].As<Napi::String>().Utf8Value(),
+                     info[1].IsString() ? info[1].As<Napi::String>().Utf8Value() : "");
   if (const FileInfo root = valueOr(env, inspect(dir.root())); !root.exists || !root.isDirectory) {
     throw toError(env, Status(Code::kNotFound, "There is no such directory.").at(dir.root()));
   }
@@ -61,6 +62,10 @@ Napi::Value inspectDirectory(const Napi::CallbackInfo& info) {
   report["path"] = Napi::String::New(env, dir.root());
   Napi::Array files = Napi::Array::New(env);
   if (Status status = listFiles(dir.root(), "", 0, files); !status.ok()) throw toError(env, status);
+  const std::string log = dir.commitLog();
+  if (log != StoreDir(dir.root()).commitLog()) {  // elsewhere: by its full path
+    if (Status status = listFiles("", log, 0, files); !status.ok()) throw toError(env, status);
+  }
   report["files"] = files;
 
   Napi::Object abort = Napi::Object::New(env);

@@ -42,6 +42,7 @@ Napi::Error toError(Napi::Env env, const Status& status) {
 StoreOptions toOptions(const Napi::Object& from) {
   StoreOptions to;
   to.path = from.Get("path").As<Napi::String>().Utf8Value();
+  to.commitLogPath = from.Get("commitLogPath").As<Napi::String>().Utf8Value();
   to.readOnly = flagOf(from, "readOnly");
   to.adopt = flagOf(from, "adopt");
   to.repair = flagOf(from, "repair");

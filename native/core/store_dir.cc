@@ -67,7 +67,8 @@ std::optional<int64_t> integerOf(const std::string& json, const char* key) {
 
 }  // namespace
 
-StoreDir::StoreDir(std::string root) : root_(std::move(root)) {
+StoreDir::StoreDir(std::string root, std::string commitLog)
+    : root_(std::move(root)), commitLog_(std::move(commitLog)) {
   while (root_.size() > 1 && root_.back() == '/') root_.pop_back();
 }
 

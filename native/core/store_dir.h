@@ -64,10 +64,11 @@ struct Marker {
 
 class StoreDir {
  public:
-  explicit StoreDir(std::string root);
+  // `commitLog`: where a broker keeps its log elsewhere; empty: below the root.
+  explicit StoreDir(std::string root, std::string commitLog = {});
 
   const std::string& root() const { return root_; }
-  std::string commitLog() const { return root_ + "/commitlog"; }
+  std::string commitLog() const { return commitLog_.empty() ? root_ + "/commitlog" : commitLog_; }
   std::string consumeQueue() const { return root_ + "/consumequeue"; }
   std::string lmq() const { return root_ + "/lmq"; }
   std::string state() const { return root_ + "/state"; }
@@ -103,6 +104,7 @@ class StoreDir {
 
  private:
   std::string root_;
+  std::string commitLog_;
   File lock_;
   File ownCheckpoint_;
 };

@@ -12,6 +12,7 @@ namespace lmq {
 
 struct StoreOptions {
   std::string path;
+  std::string commitLogPath;  // where it is not `commitlog` below path; else empty
   bool readOnly = false;
   bool adopt = false;          // open a directory of RocketMQ's for writing
   bool repair = false;         // cut the log at damage, also below what was synced

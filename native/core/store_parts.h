@@ -33,7 +33,8 @@ struct StoreParts {
   OwnCheckpoint checkpoint;
   std::vector<Status> oddFiles;  // of another length; a reader leaves them out
 
-  explicit StoreParts(StoreOptions given) : options(std::move(given)), dir(options.path) {}
+  explicit StoreParts(StoreOptions given)
+      : options(std::move(given)), dir(options.path, options.commitLogPath) {}
 
   bool isForeign() const { return !marker.has_value(); }
 
