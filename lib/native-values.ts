@@ -182,3 +182,11 @@ export interface NativeVerifyStep {
   units: number;
   faults: NativeFault[];
 }
+
+/** A page that native read off the event loop: `out` and `fields` as `read` fills them. */
+export interface NativePage {
+  readonly out: Float64Array;
+  readonly fields: Float64Array;
+  /** The records' bytes, in memory of their own. */
+  readonly page: Buffer;
+}

@@ -10,6 +10,7 @@ import type {
   NativeEvent,
   NativeFacts,
   NativeOptions,
+  NativePage,
   NativeQueueInfo,
   NativeVerifyStep,
   RecoveryReport,
@@ -88,6 +89,17 @@ export interface NativeStore {
     page: Uint8Array,
     fields: Float64Array,
   ): void;
+  /** As `read`, on another thread. */
+  readAsync(
+    lmq: boolean,
+    queue: number,
+    from: number,
+    maxMessages: number,
+    maxBytes: number,
+    tags: string,
+    verify: boolean,
+    durable: boolean,
+  ): Promise<NativePage>;
   /** The record at a physical offset: OUT_COUNT 0 if there is none. */
   readAt(physicalOffset: number, verify: boolean, page: Uint8Array, fields: Float64Array): void;
 

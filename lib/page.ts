@@ -2,6 +2,7 @@
 import { failureOf } from './errors.ts';
 import {
   FIELDS,
+  type NativePage,
   type NativeStore,
   OUT_BYTES,
   OUT_COUNT,
@@ -94,14 +95,7 @@ export class Pages {
         this.#fields,
       ),
     );
-    const result = {
-      status: readStatuses[this.#number(OUT_READ_STATUS)] as ReadStatus,
-      messages: this.#messages(page),
-      nextOffset: this.#number(OUT_NEXT_OFFSET),
-      minOffset: this.#number(OUT_MIN_OFFSET),
-      maxOffset: this.#number(OUT_MAX_OFFSET),
-    };
-    return this.#number(OUT_DAMAGED) === 0 ? result : { ...result, damaged: this.#damaged() };
+    return resultOf(this.#out, this.#messages(page));
   }
 
   readAt(physicalOffset: number, verify: boolean): StoredMessage | undefined {
@@ -136,19 +130,7 @@ export class Pages {
     // Not from Node's pool: a caller may transfer the memory, which would take the pool along.
     const own = Buffer.allocUnsafeSlow(bytes);
     page.copy(own, 0, 0, bytes);
-    // An array on the heap costs less than memory of its own would.
-    const fields = new Array<number>(count * FIELDS);
-    for (let i = 0; i < fields.length; i++) fields[i] = this.#fields[i] as number;
-    const messages = new Array<StoredMessage>(count);
-    for (let i = 0; i < count; i++) messages[i] = new StoredMessage(own, fields, i);
-    return messages;
-  }
-
-  #damaged(): DamagedRecord[] {
-    return Array.from({ length: this.#number(OUT_DAMAGED) }, (_, i) => ({
-      offset: this.#number(OUT_DAMAGED_LIST + 2 * i),
-      physicalOffset: this.#number(OUT_DAMAGED_LIST + 2 * i + 1),
-    }));
+    return messagesOf(own, this.#fields, count);
   }
 
   #refuse(): void {
@@ -158,4 +140,37 @@ export class Pages {
   #number(at: number): number {
     return this.#out[at] as number;
   }
+}
+
+/** What native read off the event loop. */
+export function resultOfPage({ out, fields, page }: NativePage): ReadResult {
+  return resultOf(out, messagesOf(page, fields, out[OUT_COUNT] as number));
+}
+
+function resultOf(out: Float64Array, messages: StoredMessage[]): ReadResult {
+  const result = {
+    status: readStatuses[out[OUT_READ_STATUS] as number] as ReadStatus,
+    messages,
+    nextOffset: out[OUT_NEXT_OFFSET] as number,
+    minOffset: out[OUT_MIN_OFFSET] as number,
+    maxOffset: out[OUT_MAX_OFFSET] as number,
+  };
+  return out[OUT_DAMAGED] === 0 ? result : { ...result, damaged: damagedOf(out) };
+}
+
+/** The messages whose records lie in `own`, one behind the other. */
+function messagesOf(own: Buffer, table: Float64Array, count: number): StoredMessage[] {
+  // An array on the heap costs less than memory of its own would.
+  const fields = new Array<number>(count * FIELDS);
+  for (let i = 0; i < fields.length; i++) fields[i] = table[i] as number;
+  const messages = new Array<StoredMessage>(count);
+  for (let i = 0; i < count; i++) messages[i] = new StoredMessage(own, fields, i);
+  return messages;
+}
+
+function damagedOf(out: Float64Array): DamagedRecord[] {
+  return Array.from({ length: out[OUT_DAMAGED] as number }, (_, i) => ({
+    offset: out[OUT_DAMAGED_LIST + 2 * i] as number,
+    physicalOffset: out[OUT_DAMAGED_LIST + 2 * i + 1] as number,
+  }));
 }

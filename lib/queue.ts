@@ -57,6 +57,16 @@ export class Queue {
     return this.#source.read(requestOf(this.#source.session, from, options));
   }
 
+  /**
+   * The same page, read and checked off the event loop: for messages that may not be in memory, and
+   * for large ones. Any number at once; each shows what there was at some time during the call.
+   */
+  async readAsync(offset: number | bigint, options: ReadOptions = {}): Promise<ReadResult> {
+    const from = offsetOf(offset, 'offset', Number.MIN_SAFE_INTEGER);
+    const request = requestOf(this.#source.session, from, options);
+    return this.#source.readAsync(request, traceOf(this.readAsync));
+  }
+
   /** Every message from a place on, and those still to come. Nothing is read before it is asked for. */
   follow(options: FollowOptions = {}): Follower {
     return new Follower(this.#source, options);

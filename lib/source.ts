@@ -1,7 +1,7 @@
 /** Where a queue's messages come from, for a queue that is read and for one that is followed. */
 import { count, flag } from './checks.ts';
 import { asking, type Trace } from './errors.ts';
-import type { ReadResult, Request } from './page.ts';
+import { type ReadResult, type Request, resultOfPage } from './page.ts';
 import type { Session } from './session.ts';
 import { tagFilter } from './subscription.ts';
 
@@ -74,6 +74,25 @@ export class QueueSource {
     const number = this.#find();
     if (number < 0) return { ...UNKNOWN, messages: [] };
     return this.session.pages.read(this.#lightQueue, number, request);
+  }
+
+  /** The same off the event loop. */
+  async readAsync(request: Request, trace: Trace): Promise<ReadResult> {
+    const number = this.#find();
+    if (number < 0) return { ...UNKNOWN, messages: [] };
+    const { from, maxMessages, maxBytes, tags, verify, durable } = request;
+    const { session } = this;
+    const page = session.native.readAsync(
+      this.#lightQueue,
+      number,
+      from,
+      maxMessages,
+      maxBytes,
+      tags,
+      verify,
+      durable,
+    );
+    return resultOfPage(await session.hold(page, trace));
   }
 
   #find(): number {

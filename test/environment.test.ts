@@ -40,13 +40,17 @@ describe('a worker', () => {
         if (kind === 2) await store.put(message);
         else store.append(message);
         if (kind === 3 && i % 16 === 0) store.flush();
+        if (kind === 4 && i % 4 === 0) {
+          store.queue('t').readAsync(Math.max(0, i - 32));
+          store.lmq('x').offsetAt(Date.now() - 1);
+        }
         if (i % 8 === 0) say(i + 1);
       }
     };
     let stored = 0;
     for (let i = 0; i < 50; i++) {
       // While it opens, too: then it says nothing at all.
-      const { worker, said } = startWorker(busy, [dir, i % 4]);
+      const { worker, said } = startWorker(busy, [dir, i % 5]);
       if (i % 10 !== 9) stored = Math.max(stored, (await said()) as number);
       await worker.terminate();
     }

@@ -247,19 +247,7 @@ void answer(StoreHandle& handle, const Target& target) {
     results[out::kBytes] = static_cast<double>(page.needed);
     return;
   }
-  results[out::kReadStatus] = static_cast<double>(static_cast<int>(page.status));
-  results[out::kCount] = static_cast<double>(page.rows.size());
-  results[out::kBytes] = static_cast<double>(page.bytes);
-  results[out::kNextOffset] = static_cast<double>(page.nextOffset);
-  results[out::kMinOffset] = static_cast<double>(page.bounds.min);
-  results[out::kMaxOffset] = static_cast<double>(page.bounds.max);
-  const size_t damaged = std::min(page.damaged.size(), (out::kCapacity - out::kDamagedList) / 2);
-  results[out::kDamaged] = static_cast<double>(damaged);
-  for (size_t i = 0; i < damaged; ++i) {
-    results[out::kDamagedList + 2 * i] = static_cast<double>(page.damaged[i].offset);
-    results[out::kDamagedList + 2 * i + 1] = static_cast<double>(page.damaged[i].physicalOffset);
-  }
-  for (size_t i = 0; i < page.rows.size(); ++i) writeRow(page.rows[i], target.fields + i * kFields);
+  writePage(page, results, target.fields);
 }
 
 Status readable(const StoreHandle& handle, const Target& target) {
@@ -334,6 +322,26 @@ napi_value requestSync(napi_env env, napi_callback_info info) {
 }
 
 }  // namespace
+
+size_t damagedIn(const Store::Page& page) {
+  return std::min(page.damaged.size(), (out::kCapacity - out::kDamagedList) / 2);
+}
+
+void writePage(const Store::Page& page, double* results, double* fields) {
+  results[out::kReadStatus] = static_cast<double>(static_cast<int>(page.status));
+  results[out::kCount] = static_cast<double>(page.rows.size());
+  results[out::kBytes] = static_cast<double>(page.bytes);
+  results[out::kNextOffset] = static_cast<double>(page.nextOffset);
+  results[out::kMinOffset] = static_cast<double>(page.bounds.min);
+  results[out::kMaxOffset] = static_cast<double>(page.bounds.max);
+  const size_t damaged = damagedIn(page);
+  results[out::kDamaged] = static_cast<double>(damaged);
+  for (size_t i = 0; i < damaged; ++i) {
+    results[out::kDamagedList + 2 * i] = static_cast<double>(page.damaged[i].offset);
+    results[out::kDamagedList + 2 * i + 1] = static_cast<double>(page.damaged[i].physicalOffset);
+  }
+  for (size_t i = 0; i < page.rows.size(); ++i) writeRow(page.rows[i], fields + i * kFields);
+}
 
 void addHotCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<StoreHandle>& handle) {
   const auto add = [&](const char* name, napi_callback call) {

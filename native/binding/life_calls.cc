@@ -44,6 +44,7 @@ Napi::Value openStore(const Napi::CallbackInfo& info) {
         Result<std::unique_ptr<Store>> store = Store::open(options, handle->listenerOfCore());
         if (!store.ok()) return store.takeStatus();
         handle->store = store.take();
+        handle->page = handle->store->makePage();
         return {};
       },
       [handle](Napi::Env answerEnv) -> Napi::Value {

@@ -137,6 +137,10 @@ void refEvents(StoreHandle& handle, bool hold);
 // stores.
 void addHotCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<StoreHandle>& handle);
 void addAppend(Napi::Env env, Napi::Object exports);
+// What a read found: numbers in their places of `results`, which has room for damagedIn(page)
+// pairs behind kDamagedList, and kFields numbers a message in `fields`.
+size_t damagedIn(const Store::Page& page);
+void writePage(const Store::Page& page, double* results, double* fields);
 // queue_calls.cc
 void addQueueCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<StoreHandle>& handle);
 // life_calls.cc

@@ -7,8 +7,7 @@ namespace lmq {
 Store::Store(StoreOptions options, StoreListener listener)
     : parts_(std::make_unique<StoreParts>(std::move(options))),
       listener_(std::move(listener)),
-      plans_(kPlanSlots),
-      readBuffer_(parts_->options.checkBufferCap) {}
+      plans_(kPlanSlots) {}
 
 Result<std::unique_ptr<Store>> Store::open(StoreOptions options, StoreListener listener) {
   std::unique_ptr<Store> store(new Store(std::move(options), std::move(listener)));

@@ -123,8 +123,17 @@ class Store {
     size_t needed = 0;  // > 0: the page is too small, give this many bytes
     std::vector<Row> rows;
     std::vector<Damaged> damaged;
+
+    std::vector<PlacedUnit> units;  // scratch
+    ReadBuffer buffer;
   };
-  // RocketMQ's getMessage (spec 7.1). `page` is reused from call to call.
+  Page makePage() const {
+    Page page;
+    page.buffer = ReadBuffer(parts_->options.checkBufferCap);
+    return page;
+  }
+  // RocketMQ's getMessage (spec 7.1). `page` is reused from call to call. Any thread, each with a
+  // page of its own; the lock is held for the bounds and some units at a time, not for records.
   Status read(const ReadRequest& request, Page* page);
   // The record at a physical offset, if a whole one starts there: rows is empty otherwise.
   Status readAt(int64_t physicalOffset, bool verify, uint8_t* bytes, size_t size, Page* page);
@@ -207,8 +216,6 @@ class Store {
   int64_t derivedSynced_ = 0;
   int64_t derivedSyncedAt_ = 0;  // ms
   uint64_t physicalMemory_ = 0;
-  mutable ReadBuffer readBuffer_;
-  std::vector<PlacedUnit> unitBuffer_;
   std::unique_ptr<Flusher> flusher_;
 };
 

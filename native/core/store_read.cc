@@ -37,6 +37,7 @@ bool hasHash(std::string_view tags, int64_t tagsCode) {
 
 // Where one read stands.
 struct Store::Scan {
+  std::unique_lock<std::mutex> lock;  // held while units are looked up
   size_t byteLimit = 0;
   int64_t end = 0;        // records end at or below it
   int64_t skipBelow = 0;  // after an unreadable record: the start of the next log file
@@ -81,7 +82,8 @@ Status Store::bounds(QueueRef queue, Bounds* out) {
 }
 
 Status Store::read(const ReadRequest& request, Page* page) {
-  const std::lock_guard<std::mutex> guard(lock_);
+  Scan scan;
+  scan.lock = std::unique_lock<std::mutex>(lock_);
   page->rows.clear();
   page->damaged.clear();
   page->bytes = page->needed = 0;
@@ -102,7 +104,6 @@ Status Store::read(const ReadRequest& request, Page* page) {
 
   page->status = ReadStatus::kNoMatchedMessage;
   page->nextOffset = from;
-  Scan scan;
   scan.byteLimit = std::clamp(request.maxBytes, kMinReadBytes, kMaxReadBytes);
   const bool onDevice = request.durable || parts_->options.syncFlush;
   scan.end = onDevice ? std::min(syncedPosition(), logEnd()) : logEnd();
@@ -121,7 +122,7 @@ Status Store::scanUnits(const ReadRequest& request, Scan& scan, Page* page) {
       static_cast<int64_t>((options.maxFilterBytes + ConsumeQueue::kUnitSize - 1) /
                            ConsumeQueue::kUnitSize),
       static_cast<int64_t>(request.maxMessages));
-  unitBuffer_.resize(kUnitsAtOnce);
+  page->units.resize(kUnitsAtOnce);
   // Without a filter no more units than messages can be used.
   const size_t atOnce = request.tags.empty()
                             ? std::clamp<size_t>(request.maxMessages, 1, kUnitsAtOnce)
@@ -134,14 +135,16 @@ Status Store::scanUnits(const ReadRequest& request, Scan& scan, Page* page) {
       const size_t wanted =
           std::min<size_t>(atOnce, static_cast<size_t>(fileEnd - page->nextOffset));
       size_t count = 0;
-      LMQ_TRY(unitsAt(request.queue, page->nextOffset, wanted, unitBuffer_.data(), &count));
+      if (!scan.lock.owns_lock()) scan.lock.lock();
+      LMQ_TRY(unitsAt(request.queue, page->nextOffset, wanted, page->units.data(), &count));
+      scan.lock.unlock();
       if (count == 0) {
         if (page->rows.empty()) page->status = ReadStatus::kOffsetFoundNull;
         page->nextOffset = fileEnd;
-        break;
+        return {};
       }
       for (size_t i = 0; i < count && !scan.stop; ++i) {
-        const PlacedUnit& placed = unitBuffer_[i];
+        const PlacedUnit& placed = page->units[i];
         if (placed.queueOffset - request.from >= scanLimit) {
           scan.stop = page->nextOffset > request.from;
           if (scan.stop) break;
@@ -203,7 +206,8 @@ Status Store::take(const ReadRequest& request, const PlacedUnit& placed, Scan& s
     scan.stop = true;
     return {};
   }
-  Result<MappedFileQueue::Pinned> bytes = parts_->log->read(unit.physicalOffset, size, readBuffer_);
+  Result<MappedFileQueue::Pinned> bytes =
+      parts_->log->read(unit.physicalOffset, size, page->buffer);
   if (!bytes.ok()) {
     if (bytes.status().code() != Code::kNotFound) return bytes.takeStatus();
     return removing(false);
@@ -231,15 +235,16 @@ Status Store::take(const ReadRequest& request, const PlacedUnit& placed, Scan& s
 }
 
 Status Store::readAt(int64_t physicalOffset, bool verify, uint8_t* out, size_t size, Page* page) {
-  const std::lock_guard<std::mutex> guard(lock_);
+  std::unique_lock<std::mutex> lock(lock_);
   page->rows.clear();
   page->damaged.clear();
   page->bytes = page->needed = 0;
   if (closed_) return Status(Code::kClosed, "The store is closed.").at(parts_->dir.root());
+  lock.unlock();
   const int64_t readable = parts_->log->readableBehind(physicalOffset);
   if (readable < static_cast<int64_t>(record::kMinSize)) return {};
   Result<MappedFileQueue::Pinned> head =
-      parts_->log->read(physicalOffset, record::kBlankSize, readBuffer_);
+      parts_->log->read(physicalOffset, record::kBlankSize, page->buffer);
   if (!head.ok()) return head.status().code() == Code::kNotFound ? Status() : head.takeStatus();
   bool blank = false;
   const int64_t claimed = record::claimedSize(head->data, &blank);
@@ -249,7 +254,7 @@ Status Store::readAt(int64_t physicalOffset, bool verify, uint8_t* out, size_t s
     return {};
   }
   Result<MappedFileQueue::Pinned> bytes =
-      parts_->log->read(physicalOffset, static_cast<size_t>(claimed), readBuffer_);
+      parts_->log->read(physicalOffset, static_cast<size_t>(claimed), page->buffer);
   if (!bytes.ok()) return bytes.takeStatus();
   std::memcpy(out, bytes->data, static_cast<size_t>(claimed));
   Row row{0, 0, {}};

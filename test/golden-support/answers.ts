@@ -36,7 +36,7 @@ export async function answersOf(open: OpenStore, asked: Opened): Promise<Answers
     blanks: holes,
     queues,
     otherQueues: otherQueues(open, queues),
-    gets: rowsOf(asked.gets).map((row) => getOf(open, row)),
+    gets: await Promise.all(rowsOf(asked.gets).map((row) => getOf(open, row))),
     times: await Promise.all(rowsOf(asked.times).map((row) => timeOf(open, row))),
     looks: rowsOf(asked.looks).map((row) => lookOf(open, row['physicalOffset'] as number)),
     files: countedFiles(open.path),
@@ -162,7 +162,7 @@ function otherQueues(open: OpenStore, known: readonly FoundQueue[]): string[] {
   return [...topics, ...light].filter((name) => !names.has(name));
 }
 
-function getOf(open: OpenStore, asked: Row): Row {
+async function getOf(open: OpenStore, asked: Row): Promise<Row> {
   const { topic, queueId, offset, maxMsgNums, maxTotalMsgSize, subscription } = asked as {
     topic: string;
     queueId: number;
@@ -171,12 +171,18 @@ function getOf(open: OpenStore, asked: Row): Row {
     maxTotalMsgSize?: number;
     subscription?: string;
   };
-  const { messages, ...result } = open.store.queue(topic, queueId).read(offset, {
+  const queue = open.store.queue(topic, queueId);
+  const options = {
     maxMessages: maxMsgNums,
     maxBytes: maxTotalMsgSize ?? ALL_BYTES,
     tags: subscription,
     verify: false,
-  });
+  };
+  const page = queue.read(offset, options);
+  if (JSON.stringify(await queue.readAsync(offset, options)) !== JSON.stringify(page)) {
+    throw new Error(`Off the event loop, ${topic} reads otherwise at ${offset}.`);
+  }
+  const { messages, ...result } = page;
   return {
     ...{ topic, queueId, offset, maxMsgNums },
     ...(maxTotalMsgSize !== undefined && { maxTotalMsgSize }),
