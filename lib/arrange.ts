@@ -27,11 +27,14 @@ export interface Arranged {
 
 const CODE = 'STORE_INVALID_MESSAGE';
 
+/** Where lists of light queues become plans. */
+export type PlanSource = Pick<Plans, 'ofNames' | 'ofList'>;
+
 export class Arranger {
   readonly #config: Config;
-  readonly #plans: Plans;
+  readonly #plans: PlanSource;
 
-  constructor(config: Config, plans: Plans) {
+  constructor(config: Config, plans: PlanSource) {
     this.#config = config;
     this.#plans = plans;
   }

@@ -54,6 +54,27 @@ export interface NativeOptions {
   storePort: number;
 }
 
+/** A message of a batch, complete; its topic and queue are the batch's. */
+export interface NativeBatchMessage {
+  body: Uint8Array;
+  /** Properties before and behind those of light queues, which native writes. */
+  head: Uint8Array;
+  tail: Uint8Array;
+  /** Names of light queues joined by ',', their number (0: none), and whether native writes them. */
+  queues: string;
+  queueCount: number;
+  writeQueues: boolean;
+  /** NaN: the store timestamp. */
+  bornTimestamp: number;
+  bornAddress: Uint8Array;
+  bornPort: number;
+  storeAddress: Uint8Array;
+  storePort: number;
+  flag: number;
+  sysFlag: number;
+  reconsumeTimes: number;
+}
+
 /** What recovery found and did; `cut` and the like are absent when there was nothing of the kind. */
 export interface RecoveryReport {
   /** The previous writer closed the directory. */

@@ -7,6 +7,7 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { learnHints } from './errors.ts';
 import type {
+  NativeBatchMessage,
   NativeEvent,
   NativeFacts,
   NativeOptions,
@@ -59,6 +60,12 @@ export interface NativeStore {
     reconsumeTimes: number,
     preparedTransactionOffset: number,
   ): void;
+  /** All of them or none, at most 32767; an answer like `out` for each. */
+  appendBatch(
+    topic: number,
+    queueId: number,
+    messages: readonly NativeBatchMessage[],
+  ): Float64Array[];
   /** The store timestamp of the following appends, in ms; NaN: the system's clock again. */
   setClock(now: number): void;
 

@@ -8,16 +8,17 @@ import type { NativeStore } from './native.ts';
 import type { AppendResult } from './result.ts';
 
 interface Put {
-  readonly result: AppendResult;
+  /** What its promise gives. */
+  readonly result: unknown;
   readonly end: number;
   readonly size: number;
-  readonly resolve: (result: AppendResult) => void;
+  readonly resolve: (result: never) => void;
   readonly reject: (error: unknown) => void;
   next: Put | undefined;
 }
 
 // A promise's functions, caught without making a closure for each promise.
-let resolveNew: (result: AppendResult) => void;
+let resolveNew: (result: never) => void;
 let rejectNew: (error: unknown) => void;
 const catchFunctions = (resolve: typeof resolveNew, reject: typeof rejectNew): void => {
   resolveNew = resolve;
@@ -50,9 +51,20 @@ export class Puts {
 
   /** Resolves once the record is on disk. */
   wait(result: AppendResult): Promise<AppendResult> {
-    const promise = new Promise<AppendResult>(catchFunctions);
     const { size } = result;
-    const end = result.physicalOffset + size;
+    return this.#wait(result, result.physicalOffset + size, size);
+  }
+
+  /** Resolves once all records of a batch are on disk. */
+  waitForAll(results: AppendResult[]): Promise<AppendResult[]> {
+    const [first, last] = [results[0], results.at(-1)];
+    if (first === undefined || last === undefined) return Promise.resolve(results);
+    const end = last.physicalOffset + last.size;
+    return this.#wait(results, end, end - first.physicalOffset);
+  }
+
+  #wait<Answer>(result: Answer, end: number, size: number): Promise<Answer> {
+    const promise = new Promise<Answer>(catchFunctions);
     const put: Put = { result, end, size, resolve: resolveNew, reject: rejectNew, next: undefined };
     if (this.#last === undefined) {
       this.#first = put;
@@ -75,7 +87,7 @@ export class Puts {
     if (put === undefined) return;
     for (; put !== undefined && put.end <= position; put = put.next) {
       this.#bytes -= put.size;
-      put.resolve(put.result);
+      put.resolve(put.result as never);
     }
     this.#first = put;
     if (put === undefined) this.#empty();

@@ -1,5 +1,6 @@
 /** A store that is written. */
 import { Appender } from './append.ts';
+import { BatchAppender } from './append-batch.ts';
 import type { MessageStoreOptions } from './config.ts';
 import { traceOf } from './errors.ts';
 import type { Message } from './message.ts';
@@ -10,6 +11,7 @@ import { Session } from './session.ts';
 export class MessageStore extends StoreReader {
   readonly #session: Session;
   readonly #appender: Appender;
+  readonly #batches: BatchAppender;
 
   /** Opens a directory, and creates it if there is none. */
   static async open(pathOrOptions: string | MessageStoreOptions): Promise<MessageStore> {
@@ -27,6 +29,7 @@ export class MessageStore extends StoreReader {
     super(session);
     this.#session = session;
     this.#appender = new Appender(session.native, session.config, session.waiters);
+    this.#batches = new BatchAppender(session.native, session.config, session.waiters);
   }
 
   /**
@@ -49,6 +52,36 @@ export class MessageStore extends StoreReader {
       return Promise.reject(error);
     }
     return puts.wait(result);
+  }
+
+  /**
+   * Stores messages of one topic and queue (1 to 32,767) one behind the other, with consecutive queue
+   * offsets and one store timestamp: all of them or, if any is refused or the process is killed
+   * meanwhile, none. When this returns, they survive the end of the process.
+   *
+   * Together their bodies have at most `maxMessageSize` bytes (`STORE_BODY_TOO_LARGE`), and their
+   * records fit into one commit-log file (`STORE_RECORD_TOO_LARGE`). They take no part in transactions
+   * (`STORE_INVALID_MESSAGE`). No messages give no results.
+   */
+  appendBatch(messages: readonly Message[]): AppendResult[] {
+    this.#session.assertOpen();
+    return this.#batches.append(messages);
+  }
+
+  /**
+   * Stores messages as `appendBatch` does; resolves once all of them are on disk. A power cut before
+   * that may leave the first of them only.
+   */
+  putBatch(messages: readonly Message[]): Promise<AppendResult[]> {
+    const { puts } = this.#session;
+    let results: AppendResult[];
+    try {
+      puts.refuseIfBusy();
+      results = this.appendBatch(messages);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    return puts.waitForAll(results);
   }
 
   /** Resolves once everything stored so far is on disk. */

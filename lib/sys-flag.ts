@@ -25,6 +25,10 @@ export function isQueued(sysFlag: number): boolean {
   return kind !== PREPARED && kind !== ROLLBACK;
 }
 
+export function isTransactional(sysFlag: number): boolean {
+  return (sysFlag & TRANSACTION) !== 0;
+}
+
 /** A message's `sysFlag` and `transaction` in one. */
 export function sysFlagOf(message: Message): number {
   const flag = int32(message.sysFlag, 'sysFlag', 0);

@@ -194,6 +194,7 @@ Napi::Object StoreHandle::makeObject(Napi::Env env, const std::shared_ptr<StoreH
   object["recovery"] = toReport(env, handle->store->recovery());
   addHotCalls(env, object, handle);
   addQueueCalls(env, object, handle);
+  addBatchCalls(env, object, handle);
   addLifeCalls(env, object, handle);
   addReadCalls(env, object, handle);
   return object;

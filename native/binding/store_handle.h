@@ -143,6 +143,8 @@ size_t damagedIn(const Store::Page& page);
 void writePage(const Store::Page& page, double* results, double* fields);
 // queue_calls.cc
 void addQueueCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<StoreHandle>& handle);
+// batch_calls.cc
+void addBatchCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<StoreHandle>& handle);
 // life_calls.cc
 void addLifeCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<StoreHandle>& handle);
 Napi::Value openStore(const Napi::CallbackInfo& info);

@@ -235,6 +235,18 @@ Status ConsumeQueue::reserve(int64_t queueOffset) {
   return {};
 }
 
+Status ConsumeQueue::reserveNext(int64_t count) {
+  const int64_t last = end_ + count;
+  if (last - 1 > kMaxOffset) return reserve(last - 1);  // refuses
+  for (int64_t at = end_; at < last;) {
+    const int64_t next = std::min(last, (at / unitsPerFile() + 1) * unitsPerFile());
+    LMQ_TRY(files_.reserve(static_cast<uint64_t>(at) * kUnitSize,
+                           static_cast<size_t>(next - at) * kUnitSize));
+    at = next;
+  }
+  return {};
+}
+
 Status ConsumeQueue::putAhead(const Unit& unit, int64_t queueOffset) try {
   if (end_ == 0 && files_.empty()) filesEnd_ = end_ = queueOffset;
   ahead_.resize(static_cast<size_t>(queueOffset - filesEnd_), kBlank);  // a gap is blank

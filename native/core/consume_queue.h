@@ -56,6 +56,7 @@ class ConsumeQueue {
 
   // Append side. Room first; then put() of the same offset cannot fail for lack of room.
   Status reserve(int64_t queueOffset);
+  Status reserveNext(int64_t count);  // the same for `count` units from maxOffset() on
   Status put(const Unit& unit, int64_t queueOffset);  // queueOffset >= maxOffset()
 
   // Up to `max` units from `from` on, none behind the file that holds `from`.

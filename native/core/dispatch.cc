@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <unordered_map>
 
 namespace lmq {
 
@@ -89,6 +88,15 @@ void DispatchPlan::assign(const LmqIndex& index, size_t* newNames, size_t* newNa
     const uint64_t queue = targets_[static_cast<size_t>(fields_[i])].queue;
     offsets_[i] = queue == LmqIndex::kNone ? 0 : index.nextOffset(queue);
   }
+}
+
+void DispatchPlan::assignBehind(Ahead* ahead) {
+  for (size_t i = 0; i < fields_.size(); ++i) {
+    if (fields_[i] < 0) continue;
+    const auto known = ahead->find(targets_[static_cast<size_t>(fields_[i])].name);
+    if (known != ahead->end()) offsets_[i] += known->second;
+  }
+  for (const Target& target : targets_) ++(*ahead)[target.name];
 }
 
 Status DispatchPlan::dispatch(LmqIndex& index, const Unit& unit) {

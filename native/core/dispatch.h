@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "consume_queue_table.h"
@@ -48,6 +49,10 @@ class DispatchPlan {
             fields_.size(), true};
   }
   int64_t fieldOffset(size_t field) const { return offsets_[field]; }
+  // How many more messages of a batch go to a light queue before this one. Moves this plan's
+  // offsets behind them and counts it in.
+  using Ahead = std::unordered_map<std::string_view, int64_t>;
+  void assignBehind(Ahead* ahead);
   // After the record is in the log and room was reserved: raises every queue once.
   Status dispatch(LmqIndex& index, const Unit& unit);
 

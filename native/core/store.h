@@ -76,6 +76,17 @@ class Store {
   // `plan` -1: no light queues. `message.topic` is filled in from `topic`. On failure nothing has
   // changed. Afterwards plan(slot) holds the offsets.
   Status append(uint32_t topic, Message& message, int64_t plan, Appended* out);
+  // A message of a batch. `plan`, if any, is its own: no other message's. Afterwards it holds the
+  // offsets.
+  struct BatchMessage {
+    Message message;
+    std::unique_ptr<DispatchPlan> plan;
+    Appended stored;
+  };
+  static constexpr size_t kMaxBatch = 32767;  // a broker counts with 16 bits
+  // Messages of one topic and queue in one commit-log file, with consecutive offsets and one store
+  // timestamp (spec 6.2). On failure nothing has changed; readers and recovery see all or none.
+  Status appendBatch(uint32_t topic, int32_t queueId, std::vector<BatchMessage>& batch);
   const DispatchPlan& plan(size_t slot) const { return *plans_[slot]; }
   // Store timestamps of the following appends; negative: the system's clock.
   void setClock(int64_t millis) { clock_ = millis; }
@@ -182,6 +193,11 @@ class Store {
 
   Status checkWritable() const;
   Status retryDispatch();
+  // store_batch.cc
+  struct BatchRoom;
+  Status measureBatch(uint32_t topic, int32_t queueId, std::vector<BatchMessage>& batch,
+                      BatchRoom* room);
+  Status dispatchBatch(ConsumeQueue& queue, std::vector<BatchMessage>& batch);
   // store_read.cc
   struct Scan;
   bool lmqIsDirectory() const { return parts_->lmq == nullptr; }

@@ -1,6 +1,6 @@
 // The steps that put messages, as messages of ours.
 import type { AppendResult, Message, MessageStore } from '../../lib/index.ts';
-import { isStoreError, type StoreErrorCode } from '../../lib/index.ts';
+import { isStoreError, StoreError, type StoreErrorCode } from '../../lib/index.ts';
 import type { Row } from './expected.ts';
 
 type Repeated = string | { readonly repeat: string; readonly times: number };
@@ -20,6 +20,12 @@ export interface Put {
   readonly bornTimestamp?: number;
   readonly bornHost?: string;
   readonly storeHost?: string;
+}
+
+/** The same for several messages in one; what is not the message's own is the batch's. */
+export interface BatchPut extends Omit<Put, 'op' | 'body' | 'bodyRepeat' | 'nullBody'> {
+  readonly op: 'batch';
+  readonly messages: readonly Pick<Put, 'body' | 'bodyRepeat' | 'properties' | 'flag'>[];
 }
 
 export function messageOf(put: Put): Message {
@@ -53,6 +59,7 @@ function propertiesOf(given: Put['properties'] = ''): string {
 
 /** What the real store says where we refuse with a code. */
 const REFUSALS: Partial<Record<StoreErrorCode, string>> = {
+  STORE_INVALID_MESSAGE: 'MESSAGE_ILLEGAL',
   STORE_BODY_TOO_LARGE: 'MESSAGE_ILLEGAL',
   STORE_RECORD_TOO_LARGE: 'MESSAGE_ILLEGAL',
   STORE_PROPERTIES_TOO_LARGE: 'PROPERTIES_SIZE_EXCEEDED',
@@ -64,23 +71,34 @@ export function theirResult(result: Row): Row {
   return appendStatus === 'PUT_OK' ? result : { refused: appendStatus ?? putStatus };
 }
 
-/** Puts a message, and answers as the real store would. */
-export function put(store: MessageStore, step: Put): Row {
-  let result: AppendResult;
+/** Puts a message or a batch, and answers as the real store would. */
+export function put(store: MessageStore, step: Put | BatchPut): Row {
+  let results: AppendResult[];
   try {
-    result = store.append(messageOf(step));
+    results = step.op === 'put' ? [store.append(messageOf(step))] : putBatch(store, step);
   } catch (error) {
     if (!isStoreError(error)) throw error;
     return { refused: REFUSALS[error.code] ?? error.code };
   }
+  const { physicalOffset, queueOffset, storeTimestamp } = results[0]!;
   return {
     putStatus: 'PUT_OK',
     appendStatus: 'PUT_OK',
-    physicalOffset: result.physicalOffset,
-    size: result.size,
-    queueOffset: result.queueOffset,
-    messages: 1,
-    msgId: result.msgId,
-    storeTimestamp: result.storeTimestamp,
+    physicalOffset,
+    size: results.reduce((sum, { size }) => sum + size, 0),
+    queueOffset,
+    messages: results.length,
+    msgId: results.map(({ msgId }) => msgId).join(),
+    storeTimestamp,
   };
+}
+
+function putBatch(
+  store: MessageStore,
+  { messages, properties, ...batch }: BatchPut,
+): AppendResult[] {
+  // A batch of ours has no properties beside its messages'; of theirs, one with DELAY is refused.
+  if (properties !== undefined) throw new StoreError('STORE_INVALID_MESSAGE', 'A batch has none.');
+  const own = messages.map((message) => ({ ...batch, flag: undefined, ...message, op: 'put' }));
+  return store.appendBatch(own.map((one) => messageOf(one as Put)));
 }

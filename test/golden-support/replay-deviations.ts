@@ -20,6 +20,24 @@ const ODD_NAME = 'STORE_INVALID_LMQ_NAME';
 const TAKEN = 'PUT_OK';
 
 export const replayDeviations: Readonly<Record<string, ReplayDeviation>> = {
+  'batches-crc': {
+    row: 'Q36',
+    why: 'a batch gets the separator before its CRC and loses incoming ones, as single messages do',
+    from: 0,
+    readable: 2,
+  },
+  'batches-roll': {
+    row: 'Q3, Q35',
+    why: 'a batch that is too large, or that no file can hold, is refused and no file is spent on it',
+    from: 7,
+    others: { 7: 'MESSAGE_ILLEGAL', 8: 'MESSAGE_ILLEGAL' },
+  },
+  'lmq-batch': {
+    row: 'Q21',
+    why: 'offsets that the store did not give out are not stored, and make no queue',
+    from: 1,
+    light: { '%LMQ%a': [0, 2], '%LMQ%b': [2] },
+  },
   'lmq-excluded-topics': {
     row: 'Q19, Q20, Q57',
     why: 'half, prepared and rolled-back messages take no light-queue offsets; a light queue is no topic',

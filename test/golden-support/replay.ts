@@ -6,11 +6,12 @@ import { queueOf, recordsOf } from './answers.ts';
 import { type Expected, type FoundQueue, type Row, rowsOf } from './expected.ts';
 import { OpenStore } from './open-store.ts';
 import { optionsOf } from './options.ts';
-import { type Put, put, theirResult } from './puts.ts';
+import { type BatchPut, type Put, put, theirResult } from './puts.ts';
 import { fileOf } from './stores.ts';
 
 type Step =
   | Put
+  | BatchPut
   | { readonly op: 'open'; readonly options: Readonly<Record<string, unknown>> }
   | { readonly op: 'write'; readonly file: string; readonly at: number; readonly hex: string }
   | { readonly op: 'zero'; readonly file: string; readonly at: number; readonly bytes: number }
@@ -21,7 +22,7 @@ type Step =
       readonly zeros?: number;
     }
   | { readonly op: 'remove' | 'mkdir'; readonly path: string }
-  | { readonly op: 'batch' | 'expire' | 'close' | 'kill' | 'sleep' | 'settle' };
+  | { readonly op: 'expire' | 'close' | 'kill' | 'sleep' | 'settle' };
 
 export interface Replayed {
   /** Their answers and ours to the same puts, in order. */
@@ -29,8 +30,6 @@ export interface Replayed {
   /** As they were when the store was closed for the last time. */
   readonly records: readonly Row[];
   readonly light: readonly FoundQueue[];
-  /** The step at which it ended: one that waits. */
-  readonly stoppedAt?: number;
   /** A session ended with a kill: the real store left its queues behind the log. */
   readonly killed: boolean;
 }
@@ -58,21 +57,13 @@ export class Replay {
   }
 
   async run(): Promise<Replayed> {
-    let stoppedAt: number | undefined;
-    for (const [index, step] of this.#steps.entries()) {
-      if (step.op === 'batch') {
-        stoppedAt = index;
-        break;
-      }
-      await this.#take(step);
-    }
+    for (const step of this.#steps) await this.#take(step);
     await this.#close();
     return {
       results: this.#results,
       records: this.#records,
       light: this.#light,
       killed: this.#steps.some(({ op }) => op === 'kill'),
-      ...(stoppedAt !== undefined && { stoppedAt }),
     };
   }
 
@@ -83,6 +74,7 @@ export class Replay {
         await this.#reopen(step.options);
         break;
       case 'put':
+      case 'batch':
         this.#put(step);
         break;
       case 'close':
@@ -97,7 +89,6 @@ export class Replay {
         break;
       case 'sleep':
       case 'settle':
-      case 'batch':
         break;
       default:
         this.#change(step);
@@ -110,13 +101,13 @@ export class Replay {
   }
 
   /** A killed session may have stored more than it answered, and was sent more than it stored. */
-  #put(step: Put): void {
+  #put(step: Put | BatchPut): void {
     const theirs = this.#answers.shift() ?? { storeTimestamp: this.#times[this.#stored] };
-    if (theirs['storeTimestamp'] === undefined && !('putStatus' in theirs)) return;
+    if (theirs['storeTimestamp'] === undefined && !isAnswer(theirs)) return;
     this.#now = (theirs['storeTimestamp'] as number | undefined) || this.#now;
     const ours = put(this.#open!.store, step);
     this.#stored++;
-    if ('putStatus' in theirs) this.#results.push({ theirs: theirResult(theirs), ours });
+    if (isAnswer(theirs)) this.#results.push({ theirs: theirResult(theirs), ours });
   }
 
   async #close(): Promise<void> {
@@ -150,6 +141,10 @@ export class Replay {
         mkdirSync(target, { recursive: true });
     }
   }
+}
+
+function isAnswer(row: Row): boolean {
+  return 'putStatus' in row || 'exception' in row;
 }
 
 function patch(file: string, at: number, bytes: Buffer): void {

@@ -15,16 +15,6 @@ const SPECIAL: Readonly<Record<string, readonly string[]>> = {
   'broker-dir': ['group offsets'],
 };
 
-/** Batches: a replay stops before the first. Its step, the opening being step 0. */
-export const firstBatches: Readonly<Record<string, number>> = {
-  batches: 1,
-  'batches-crc': 1,
-  'batches-roll': 1,
-  ipv6: 13,
-  'lmq-batch': 2,
-  transactions: 14,
-};
-
 /** Names of all answers that are not compared. */
 export function waitingAnswers(stores: ReadonlyMap<string, Expected>): string[] {
   const searches = [...stores].flatMap(([store, { openedWith, opened, variants = {} }]) =>
@@ -37,10 +27,7 @@ export function waitingAnswers(stores: ReadonlyMap<string, Expected>): string[] 
   const special = Object.entries(SPECIAL).flatMap(([store, answers]) =>
     answers.map((answer) => `${store}: ${answer}`),
   );
-  const replays = Object.entries(firstBatches).map(
-    ([store, step]) => `${store}: results and bytes of the replay from step ${step} on`,
-  );
-  return [...searches, ...special, ...replays];
+  return [...searches, ...special];
 }
 
 /** Takes out of ours and theirs alike what waits. */
