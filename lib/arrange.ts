@@ -7,6 +7,7 @@ import { rangeMistake } from './errors.ts';
 import { DISPATCH, DISPATCH_OFFSETS, fullLmqName, isBlank } from './lmq.ts';
 import type { Message } from './message.ts';
 import type { Plan, Plans } from './plans.ts';
+import { INNER_NUM, innerBatch } from './properties.ts';
 import type { PropertyWriter } from './property-writer.ts';
 import {
   brokerOrder,
@@ -85,7 +86,10 @@ export class Arranger {
         throw rangeMistake(CODE, `rawProperties take the place of ${field}; give one of them.`);
       }
     }
-    return cutChecksum(rawProperties(message.rawProperties), this.#config.enabledAppendPropCRC);
+    const text = rawProperties(message.rawProperties);
+    const searched = typeof text === 'string' ? text : Buffer.from(text).toString('latin1');
+    if (lastValue(searched, INNER_NUM) !== undefined) throw innerBatch();
+    return cutChecksum(text, this.#config.enabledAppendPropCRC);
   }
 
   #inBrokerOrder(text: string, names: readonly string[] | undefined, list?: string): Arranged {

@@ -1,9 +1,11 @@
 export type { ConfNote, ConfReport } from './broker-conf.ts';
+export type { Compression } from './compression.ts';
 export type { MessageStoreOptions } from './config.ts';
 export { isStoreError, StoreError, type StoreErrorCode, type StoreFailure } from './errors.ts';
 export type { Batch, Follower, FollowOptions } from './follow.ts';
 export { lmqName, lmqParts } from './lmq.ts';
 export type { Message, PropertiesInput, Transaction } from './message.ts';
+export { type MessageIdParts, messageId, parseMessageId } from './message-id.ts';
 export type { RecoveryReport } from './native.ts';
 export type { Logger } from './options.ts';
 export type { DamagedRecord, ReadResult, ReadStatus } from './page.ts';

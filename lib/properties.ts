@@ -2,7 +2,7 @@
  * Properties: which ones a message may have, and how the stored form, `name 01 value 02` repeated, is
  * read by Java's rules.
  */
-import { rangeMistake, typeMistake } from './errors.ts';
+import { rangeMistake, StoreError, typeMistake } from './errors.ts';
 import { DISPATCH_OFFSETS } from './lmq.ts';
 import type { Message, PropertiesInput } from './message.ts';
 
@@ -12,6 +12,8 @@ export const TAGS = 'TAGS';
 export const KEYS = 'KEYS';
 export const UNIQUE_KEY = 'UNIQ_KEY';
 export const CRC = '__CRC32#';
+/** How many messages an inner batch has: of those, and nothing else, a broker takes it. */
+export const INNER_NUM = 'INNER_NUM';
 
 /** Bytes of all properties of a record together: a signed 16-bit length. */
 export const MAX_PROPERTIES = 32_767;
@@ -69,6 +71,7 @@ export function checkProperty(name: unknown, value: unknown, message: Message): 
     value === '' ||
     name === CRC ||
     name === DISPATCH_OFFSETS ||
+    name === INNER_NUM ||
     (name === TAGS && message.tags !== undefined) ||
     (name === KEYS && message.keys !== undefined)
   ) {
@@ -81,11 +84,17 @@ function refusal(name: unknown, value: unknown): Error {
     return typeMistake(CODE, `Property ${String(name)} and its name must be strings.`);
   }
   if (name === '') return rangeMistake(CODE, 'A property must have a name.');
+  if (name === INNER_NUM) return innerBatch();
   const property = `Property ${JSON.stringify(name)}`;
   if (value === '') return rangeMistake(CODE, `${property} is empty, so no reader would see it.`);
   return name === TAGS || name === KEYS
     ? rangeMistake(CODE, `${property} is also given as a field of the message.`)
     : rangeMistake(CODE, `${property} is written by the store alone.`);
+}
+
+/** Inner batches are read, never written. */
+export function innerBatch(): Error {
+  return new StoreError('STORE_UNSUPPORTED', `Property ${INNER_NUM} makes an inner batch.`);
 }
 
 export function checkTags(tags: unknown): string {

@@ -1,10 +1,11 @@
 /** A message that was read. Nothing is decoded before it is asked for. */
+import { type Compression, canDecompress, compressionOf, decompressed } from './compression.ts';
 import { formatHost } from './host.ts';
 import { DISPATCH, DISPATCH_OFFSETS, storedLightQueues } from './lmq.ts';
 import type { Transaction } from './message.ts';
 import { addon, FIELD, FIELDS } from './native.ts';
 import { CRC, KEYS, storedProperties, TAGS, UNIQUE_KEY } from './properties.ts';
-import { isCompressed, transactionOf } from './sys-flag.ts';
+import { transactionOf } from './sys-flag.ts';
 
 type Field = keyof typeof FIELD;
 
@@ -56,13 +57,32 @@ export class StoredMessage {
     return addon.messageId(address, this.#field('storePort'), this.physicalOffset);
   }
 
-  /** As stored: a compressed body stays compressed. */
+  /**
+   * The body, decompressed where this Node can do that (see {@link compressed}). Throws
+   * `STORE_CORRUPT_RECORD` where it is not what its sysFlag says, `STORE_LIMIT` where it would have
+   * more than 64 MiB.
+   */
   get body(): Buffer {
-    this.#body ??= this.#bytes('bodyAt', 'bodySize');
+    this.#body ??= this.#decompressed();
     return this.#body;
   }
+  /** The body as it is stored. */
+  get rawBody(): Buffer {
+    return this.#bytes('bodyAt', 'bodySize');
+  }
+  /** `body` is as it is stored, compressed: by lz4, zstd before Node 22.15, or an unknown kind. */
+  get compressed(): boolean {
+    const kind = this.compression;
+    return kind !== undefined && !canDecompress(kind);
+  }
+  /** How the stored body is compressed; undefined where it is not. */
+  get compression(): Compression | undefined {
+    return compressionOf(this.sysFlag);
+  }
   text(): string {
-    return this.#text('bodyAt', 'bodySize');
+    return this.compression === undefined
+      ? this.#text('bodyAt', 'bodySize')
+      : this.body.toString('utf8');
   }
   json(): unknown {
     return JSON.parse(this.text());
@@ -116,9 +136,6 @@ export class StoredMessage {
   get transaction(): Transaction | undefined {
     return transactionOf(this.sysFlag);
   }
-  get compressed(): boolean {
-    return isCompressed(this.sysFlag);
-  }
   get reconsumeTimes(): number {
     return this.#field('reconsumeTimes');
   }
@@ -138,11 +155,11 @@ export class StoredMessage {
     return new StoredMessage(page, fields, 0);
   }
 
-  /** For one line of JSON: the body in base64. */
+  /** For one line of JSON: the body in base64, as it is stored where it cannot be decompressed. */
   toJSON() {
     const { offset, topic, queueId, queueOffset, physicalOffset, size, msgId, tags, keys } = this;
     const { properties, bornTimestamp, storeTimestamp, bornHost, storeHost, flag, sysFlag } = this;
-    const body = this.body.toString('base64');
+    const body = this.#shown().toString('base64');
     return {
       ...{ offset, topic, queueId, queueOffset, physicalOffset, size, msgId, tags, keys },
       ...{ properties, body, bornTimestamp, storeTimestamp, bornHost, storeHost, flag, sysFlag },
@@ -150,7 +167,7 @@ export class StoredMessage {
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](): unknown {
-    return { ...this.toJSON(), body: this.body };
+    return { ...this.toJSON(), body: this.#shown() };
   }
 
   #field(name: Field): number {
@@ -163,6 +180,18 @@ export class StoredMessage {
   #text(at: Field, size: Field): string {
     const start = this.#field(at);
     return this.#page.toString('utf8', start, start + this.#field(size));
+  }
+  #decompressed(): Buffer {
+    const { compression, rawBody } = this;
+    if (compression === undefined) return rawBody;
+    return decompressed(rawBody, compression, this.physicalOffset);
+  }
+  #shown(): Buffer {
+    try {
+      return this.body;
+    } catch {
+      return this.rawBody;
+    }
   }
   #lightQueues() {
     const { [DISPATCH]: list = '', [DISPATCH_OFFSETS]: offsets = '' } = this.properties;

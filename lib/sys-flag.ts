@@ -3,7 +3,6 @@ import { int32 } from './checks.ts';
 import { rangeMistake, StoreError } from './errors.ts';
 import type { Message, Transaction } from './message.ts';
 
-const COMPRESSED = 0x1;
 const TRANSACTION = 0xc;
 const PREPARED = 0x4;
 const ROLLBACK = 0xc;
@@ -13,10 +12,6 @@ const TRANSACTIONS = [undefined, 'prepared', 'commit', 'rollback'] as const;
 
 export function transactionOf(sysFlag: number): Transaction | undefined {
   return TRANSACTIONS[(sysFlag & TRANSACTION) >> 2];
-}
-
-export function isCompressed(sysFlag: number): boolean {
-  return (sysFlag & COMPRESSED) !== 0;
 }
 
 /** Prepared and rolled-back messages get no place in any queue. */

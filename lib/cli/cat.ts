@@ -38,16 +38,17 @@ function asText(m: StoredMessage): string {
   const at = new Date(m.storeTimestamp);
   const time = Number.isNaN(at.getTime()) ? String(m.storeTimestamp) : at.toISOString();
   // In a stream, so that a character cut in two is left out.
-  const body = new TextDecoder().decode(m.body.subarray(0, PREVIEW), { stream: true });
+  const bytes = Buffer.from(m.toJSON().body, 'base64');
+  const body = new TextDecoder().decode(bytes.subarray(0, PREVIEW), { stream: true });
   const words = [
     time,
     `${m.topic}:${m.queueId}@${m.queueOffset}`,
     ...(m.tags ? [`tags=${m.tags}`] : []),
     ...(m.keys.length > 0 ? [`keys=${m.keys.join(' ')}`] : []),
-    `${m.body.length} B`,
+    `${bytes.length} B`,
   ];
   const head = `${style('bold', String(m.offset))}  ${printable(words.join('  '))}`;
-  return `${head}  ${style('dim', printable(body) + (m.body.length > PREVIEW ? '…' : ''))}`;
+  return `${head}  ${style('dim', printable(body) + (bytes.length > PREVIEW ? '…' : ''))}`;
 }
 
 export async function cat(target: Target, name: string, options: Options): Promise<number> {

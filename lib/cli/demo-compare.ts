@@ -67,7 +67,9 @@ export function difference(found: StoredMessage, wanted: Written): string | unde
     differs('flag', found.flag, message.flag) ??
     differs('tags', found.tags, properties.get(TAGS)) ??
     propertyDifference(found.properties, properties) ??
-    (found.body.equals(body) ? undefined : `its ${found.body.length} bytes of body are others`)
+    (found.rawBody.equals(body)
+      ? undefined
+      : `its ${found.rawBody.length} bytes of body are others`)
   );
 }
 

@@ -77,7 +77,7 @@ export class ReplayedMessages implements Source {
     const { physicalOffset, topic, queueId } = this.#places[index % this.#places.length]!;
     const m = this.#reader.getAt(physicalOffset);
     if (!m) throw new Error(`the record at ${physicalOffset} of the source is gone`);
-    const { rawProperties, body, bornTimestamp, bornHost, flag, sysFlag } = m;
+    const { rawProperties, rawBody: body, bornTimestamp, bornHost, flag, sysFlag } = m;
     return { topic, queueId, body, rawProperties, bornTimestamp, bornHost, flag, sysFlag };
   }
 

@@ -68,7 +68,7 @@ function recordOf(
   deliveries: ReadonlyMap<number, number>,
 ): Row {
   const { bodyCrc, version } = open.hidden(message.physicalOffset, message.size);
-  const { body, tags, uniqueKey } = message;
+  const { rawBody: body, tags, uniqueKey } = message;
   const hash = tags === undefined ? 0 : javaHash(tags);
   return {
     physicalOffset: message.physicalOffset,
