@@ -77,6 +77,8 @@ function nativeOptions(
     commitLogPath: elsewhere(path, values.storePathCommitLog, readOnly),
     readOnly,
     adopt: values.adopt,
+    rebuild: false,
+    rebuildQueues: false,
     repair: values.repair === 'truncate',
     // 0: the directory decides, and the default where it is new.
     mappedFileSizeCommitLog: given.mappedFileSizeCommitLog ?? 0,

@@ -17,6 +17,7 @@ export {
   type StoreEvents,
   StoreReader,
 } from './reader.ts';
+export type { RebuildOptions, RebuildProgress } from './rebuild.ts';
 export { AppendResult } from './result.ts';
 export type { ReadOptions } from './source.ts';
 export { MessageStore } from './store.ts';

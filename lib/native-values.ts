@@ -22,6 +22,9 @@ export interface NativeOptions {
   commitLogPath: string;
   readOnly: boolean;
   adopt: boolean;
+  /** Make derived files anew: the light-queue index, and with the second the consume queues. */
+  rebuild: boolean;
+  rebuildQueues: boolean;
   repair: boolean;
   mappedFileSizeCommitLog: number;
   mappedFileSizeConsumeQueue: number;
@@ -177,6 +180,7 @@ export const FIELDS = 26;
 /** `event` of the listener given to `openStore`. */
 export type NativeEvent =
   | { readonly event: 'synced'; readonly position: number }
+  | { readonly event: 'progress'; readonly position: number; readonly total: number }
   | { readonly event: 'syncFailed'; readonly facts: NativeFacts }
   | { readonly event: 'fault'; readonly facts: NativeFacts };
 

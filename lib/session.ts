@@ -113,6 +113,7 @@ export class Session {
       this.waiters.news();
       return;
     }
+    if (event.event === 'progress') return;
     const error = failureOf(event.facts);
     this.config.logger?.error?.(`${error.code}: ${error.message}`);
     if (event.event === 'syncFailed') this.puts.failed(error);

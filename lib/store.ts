@@ -4,7 +4,9 @@ import { BatchAppender } from './append-batch.ts';
 import type { MessageStoreOptions } from './config.ts';
 import { traceOf } from './errors.ts';
 import type { Message } from './message.ts';
+import type { RecoveryReport } from './native.ts';
 import { StoreReader } from './reader.ts';
+import { type RebuildOptions, rebuild } from './rebuild.ts';
 import type { AppendResult } from './result.ts';
 import { Session } from './session.ts';
 
@@ -22,6 +24,19 @@ export class MessageStore extends StoreReader {
   static async openReader(pathOrOptions: string | MessageStoreOptions): Promise<StoreReader> {
     const trace = traceOf(MessageStore.openReader);
     return new StoreReader(await Session.open(pathOrOptions, true, trace));
+  }
+
+  /**
+   * Makes the files that follow from the commit log anew: the index of light queues and, with
+   * `consumeQueues`, the queues of topics. A kill on the way is healed by the next open. The store
+   * must be closed (`STORE_LOCKED`) and this library's (`STORE_FOREIGN_DIRECTORY`, `STORE_NOT_FOUND`
+   * where there is none); a refusal changes nothing.
+   */
+  static rebuild(
+    pathOrOptions: string | MessageStoreOptions,
+    options: RebuildOptions = {},
+  ): Promise<RecoveryReport> {
+    return rebuild(pathOrOptions, options, traceOf(MessageStore.rebuild));
   }
 
   /** Stores are opened with {@link MessageStore.open}. */

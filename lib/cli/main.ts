@@ -11,9 +11,7 @@ const QUEUE = ['queue', 'topic:id, or %LMQ%name for a light queue'] as const;
 
 function build(): Command {
   const program = new Command('lmq-store')
-    .description(
-      'Looks into message stores without changing a byte, and shows what they are made for.',
-    )
+    .description('Looks into message stores, and shows what they are made for.')
     .version(version)
     .exitOverride()
     .configureHelp({
@@ -22,7 +20,9 @@ function build(): Command {
     .usage('COMMAND [options]')
     .addHelpText(
       'after',
-      '\nOptions of a command: lmq-store COMMAND --help' +
+      '\nDIR is a store’s directory, this library’s or RocketMQ’s; --conf broker.conf can name it.' +
+        '\nOnly rebuild writes to DIR.' +
+        '\nOptions of a command: lmq-store COMMAND --help' +
         '\nExit code: 0 done, 1 found something wrong, 2 wrong usage.',
     );
 
@@ -58,6 +58,10 @@ function build(): Command {
   addOnStore(program, 'verify', 'check every record and every queue entry').action(
     runOnStore(async () => (await import('./verify.ts')).verify),
   );
+
+  addOnStore(program, 'rebuild', 'make the files anew that follow from the commit log')
+    .option('--queues', 'the consume queues of topics too, not just the index of light queues')
+    .action(runOnStore(async () => (await import('./rebuild.ts')).rebuild));
 
   return program;
 }

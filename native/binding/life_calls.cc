@@ -37,6 +37,11 @@ Napi::Value openStore(const Napi::CallbackInfo& info) {
   auto handle = std::make_shared<StoreHandle>(env);
   handle->listen(env, info[1].As<Napi::Function>());
   StoreOptions options = toOptions(info[0].As<Napi::Object>());
+  if (options.rebuild) {
+    options.progress = [raw = handle.get()](int64_t position, int64_t end) {
+      raw->tellProgress(position, end);
+    };
+  }
   return Work::start(
       env,
       [handle, options]() -> Status {

@@ -7,8 +7,10 @@
 namespace lmq {
 
 struct StoreHandle::Event {
-  enum Kind { kSynced, kSyncFailed, kFault } kind;
+  enum Kind { kSynced, kSyncFailed, kFault, kProgress } kind;
   Status status;
+  int64_t position = 0;
+  int64_t end = 0;
 };
 
 namespace {
@@ -79,6 +81,10 @@ StoreListener StoreHandle::listenerOfCore() {
   return listener;
 }
 
+void StoreHandle::tellProgress(int64_t position, int64_t end) {
+  send(std::make_unique<Event>(Event{Event::kProgress, {}, position, end}));
+}
+
 void StoreHandle::send(std::unique_ptr<Event> event) {
   const std::lock_guard<std::mutex> guard(eventsLock_);
   if (events_ == nullptr) return;
@@ -107,6 +113,11 @@ void StoreHandle::deliver(napi_env env, napi_value listener, void* context, void
     case Event::kSyncFailed:
       object["event"] = "syncFailed";
       object["facts"] = toFacts(env, event->status);
+      break;
+    case Event::kProgress:
+      object["event"] = "progress";
+      object["position"] = Napi::Number::New(env, static_cast<double>(event->position));
+      object["total"] = Napi::Number::New(env, static_cast<double>(event->end));
       break;
     case Event::kFault:
       object["event"] = "fault";

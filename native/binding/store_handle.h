@@ -97,6 +97,7 @@ class StoreHandle {
   // On the JavaScript thread: hands events to `listener` until release().
   void listen(Napi::Env env, const Napi::Function& listener);
   StoreListener listenerOfCore();
+  void tellProgress(int64_t position, int64_t end);  // of an open, from its thread
   // Ends the store without a clean close; of an environment that ends, or after close().
   void release();
 

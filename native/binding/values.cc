@@ -45,6 +45,8 @@ StoreOptions toOptions(const Napi::Object& from) {
   to.commitLogPath = from.Get("commitLogPath").As<Napi::String>().Utf8Value();
   to.readOnly = flagOf(from, "readOnly");
   to.adopt = flagOf(from, "adopt");
+  to.rebuild = flagOf(from, "rebuild");
+  to.rebuildQueues = flagOf(from, "rebuildQueues");
   to.repair = flagOf(from, "repair");
   to.commitLogSize = static_cast<uint64_t>(integerOf(from, "mappedFileSizeCommitLog"));
   to.consumeQueueSize = static_cast<uint64_t>(integerOf(from, "mappedFileSizeConsumeQueue"));

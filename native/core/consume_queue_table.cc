@@ -1,5 +1,6 @@
 #include "consume_queue_table.h"
 
+#include <algorithm>
 #include <charconv>
 #include <new>
 
@@ -69,6 +70,21 @@ Result<uint64_t> ConsumeQueueTable::findFileSize(const std::string& directory, b
         .offset(static_cast<int64_t>(size));
   }
   return size;
+}
+
+Status ConsumeQueueTable::removeOdd(const std::string& directory, uint64_t size) {
+  return walk(directory, [&](const Found& found) -> Status {
+    if (isLmqDirectory(found.topic)) return {};
+    Result<std::vector<DirectoryEntry>> files = list(found.path);
+    if (!files.ok()) return files.takeStatus();
+    std::erase_if(*files, [](const DirectoryEntry& file) {
+      return file.isDirectory || baseOfFileName(file.name) < 0;
+    });
+    const auto odd = [&](const DirectoryEntry& file) { return file.size != size; };
+    if (std::none_of(files->begin(), files->end(), odd)) return {};
+    for (const DirectoryEntry& file : *files) LMQ_TRY(removeFile(found.path + "/" + file.name));
+    return syncDirectory(found.path);
+  });
 }
 
 Status ConsumeQueueTable::load(bool dense, bool lmqDirectories) {

@@ -21,6 +21,8 @@ class ConsumeQueueTable {
   // Options of every queue; the directory is completed with topic and queue id.
   explicit ConsumeQueueTable(MappedFileQueue::Options options) : options_(std::move(options)) {}
 
+  // Removes the files of those topics' queues that have one whose length is not `size`.
+  static Status removeOdd(const std::string& directory, uint64_t size);
   // The length of the queue files below `directory`; 0 if there is none. kFileSize if two differ.
   // With `topicsOnly` directories of light queues are passed over.
   static Result<uint64_t> findFileSize(const std::string& directory, bool topicsOnly = false);

@@ -144,7 +144,7 @@ Status planRecovery(StoreParts& parts, RecoveryPlan* plan) {
     plan->logMissing = hadLog;
     return {};
   }
-  if (!parts.isForeign() && !plan->aborted) {
+  if (!parts.isForeign() && !plan->aborted && !parts.options.rebuildQueues) {
     const Result<bool> untouched = isUntouched(parts, log);
     if (!untouched.ok()) return untouched.status();
     if (*untouched) {

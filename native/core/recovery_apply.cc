@@ -3,10 +3,13 @@
 #include "dispatch.h"
 #include "recovery.h"
 #include "recovery_lmq.h"
+#include "recovery_rebuild.h"
 
 namespace lmq {
 
 namespace {
+
+constexpr int64_t kProgressBytes = 1024 * 1024;
 
 // Copies what will be cut to cut/<position>, if it holds any byte that is not zero.
 Status saveRange(StoreParts& parts, CommitLogScan& log, int64_t position, RecoveryReport* report) {
@@ -146,7 +149,12 @@ Status redispatch(StoreParts& parts, int64_t from, int64_t mainFrom, int64_t to,
                           parts.options.delayLevels,
                           [&](Status note) { report->note(std::move(note)); });
   log.seek(from);
+  int64_t told = from;
   while (log.position() < to) {
+    if (parts.options.progress && log.position() - told >= kProgressBytes) {
+      told = log.position();
+      parts.options.progress(told, to);
+    }
     Result<CommitLogScan::Step> step = log.step();
     if (!step.ok()) return step.takeStatus();
     if (step->verdict == record::Verdict::kBlank) continue;
@@ -177,6 +185,7 @@ Status applyRecovery(StoreParts& parts, const RecoveryPlan& plan, RecoveryReport
     LMQ_TRY(makeDirectories(path));
   }
   LMQ_TRY(clearWork(parts.dir));
+  if (parts.options.rebuild) LMQ_TRY(beginRebuild(parts, plan));
   const bool adopting = parts.isForeign() && !plan.fresh && !plan.logMissing;
   LMQ_TRY(cutLog(parts, plan, report));
   parts.log->setEndPosition(plan.logEnd);

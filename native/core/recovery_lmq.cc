@@ -101,8 +101,9 @@ Status restoreLmq(StoreParts& parts, const RecoveryPlan& plan, bool adopting, in
   if (!adopting) {
     const uint64_t least = plan.logEnd >= own.derivedSynced ? own.lmqEntries : 0;
     const bool halfAdopted = own.sequence == 0 && parts.marker && parts.marker->adoptedAt >= 0;
-    Result<std::string> why = halfAdopted ? std::string("The adoption did not come to its end.")
-                                          : tryLoad(parts, plan.logEnd, least);
+    Result<std::string> why = parts.options.rebuild ? std::string("It was asked for.")
+                              : halfAdopted ? std::string("The adoption did not come to its end.")
+                                            : tryLoad(parts, plan.logEnd, least);
     if (!why.ok()) return why.takeStatus();
     if (why->empty()) {
       *from = plan.trusted ? plan.logEnd : plan.scanFrom;

@@ -61,7 +61,9 @@ Status decideStart(StoreParts& parts, CommitLogScan& log, RecoveryPlan* plan) {
     // is its. Below our end nothing is in doubt, unless our last record is another now.
     const bool closed = own.clean;
     const int64_t ourEnd = own.last.physicalOffset >= 0 ? own.last.physicalOffset : own.logEnd;
-    plan->scanFrom = startAt(log, std::max(first, closed ? ourEnd : own.derivedSynced));
+    const int64_t whole = parts.options.rebuildQueues ? first : own.derivedSynced;
+    const bool skips = closed && !parts.options.rebuildQueues;
+    plan->scanFrom = startAt(log, std::max(first, skips ? ourEnd : whole));
     plan->syncedBelow = closed ? own.logEnd : own.logSynced;
     plan->lastPosition = own.last.physicalOffset;
     plan->lastTimestamp = own.lastTimestamp;

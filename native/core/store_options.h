@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,12 @@ struct StoreOptions {
   std::string path;
   std::string commitLogPath;  // where it is not `commitlog` below path; else empty
   bool readOnly = false;
-  bool adopt = false;          // open a directory of RocketMQ's for writing
+  bool adopt = false;  // open a directory of RocketMQ's for writing
+  // Derived files are made anew: the light-queue index, and with the second, which asks for the
+  // first too, the consume queues. Only of a store that is there, and ours.
+  bool rebuild = false;
+  bool rebuildQueues = false;
+  std::function<void(int64_t position, int64_t end)> progress;  // of a dispatch of the log
   bool repair = false;         // cut the log at damage, also below what was synced
   uint64_t commitLogSize = 0;  // bytes a file; 0: the directory's own, else the default
   uint64_t consumeQueueSize = 0;

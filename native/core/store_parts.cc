@@ -43,7 +43,8 @@ Status StoreParts::decideSizes() {
   if (!log.ok()) return log.takeStatus();
   Result<uint64_t> queue = ConsumeQueueTable::findFileSize(dir.consumeQueue());
   if (!queue.ok()) {
-    if (!options.readOnly || queue.status().code() != Code::kFileSize) return queue.takeStatus();
+    const bool tolerated = options.readOnly || options.rebuildQueues;
+    if (!tolerated || queue.status().code() != Code::kFileSize) return queue.takeStatus();
     oddFiles.push_back(queue.takeStatus());
     queue = static_cast<uint64_t>(std::max<int64_t>(oddFiles.back().facts().limit, 0));
   }
@@ -79,7 +80,7 @@ CommitLogScan StoreParts::scanLog(const record::Check& check) const {
 Status StoreParts::prepare() {
   Result<FileInfo> root = inspect(dir.root());
   if (!root.ok()) return root.takeStatus();
-  if (options.readOnly && !root->exists) {
+  if ((options.readOnly || options.rebuild) && !root->exists) {
     return Status(Code::kNotFound, "There is no such directory.").at(dir.root());
   }
   if (root->exists && !root->isDirectory) {
@@ -103,9 +104,12 @@ Status StoreParts::prepare() {
   if (!options.readOnly) {
     const Result<bool> foreign = isRocketMq();
     if (!foreign.ok()) return foreign.status();
-    if (isForeign() && *foreign && !options.adopt) {
+    if (isForeign() && *foreign && (!options.adopt || options.rebuild)) {
       return Status(Code::kForeignDirectory, "lmq-store did not make this directory.")
           .at(dir.root());
+    }
+    if (isForeign() && options.rebuild) {
+      return Status(Code::kNotFound, "There is no store in the directory.").at(dir.root());
     }
     LMQ_TRY(makeDirectories(dir.root()));
     LMQ_TRY(dir.lock());

@@ -147,6 +147,31 @@ TEST_F(CrashTest, ARecoveryThatBuildsTheIndexAgainMayEndAnywhere) {
                 });
 }
 
+TEST_F(CrashTest, ARebuildThatWasAskedForMayEndAnywhere) {
+  {
+    std::unique_ptr<Store> store = open();
+    for (int i = 0; i < 6; ++i)
+      put(*store, {std::to_string(i), {"%LMQ%a", "%LMQ%" + std::to_string(i)}});
+    ASSERT_TRUE(succeeded(store->close()));
+  }
+  for (const bool queues : {false, true}) {
+    SCOPED_TRACE(queues);
+    const auto rebuild = [this, queues] {
+      options_.rebuild = true;
+      options_.rebuildQueues = queues;
+      std::unique_ptr<Store> store = openQuietly();
+      if (!store->close().ok()) ::_exit(1);
+    };
+    endEverywhere(rebuild, [this] {
+      std::unique_ptr<Store> store = open();
+      EXPECT_EQ(messages(*store), kAll);
+      EXPECT_EQ(messages(*store, "%LMQ%a"), kAll);
+      EXPECT_EQ(store->lmqCount(), 7u);
+      EXPECT_TRUE(succeeded(store->close()));
+    });
+  }
+}
+
 TEST_F(CrashTest, ALifeMayEndAnywhere) {
   {
     std::unique_ptr<Store> store = open();
