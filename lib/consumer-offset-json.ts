@@ -55,7 +55,7 @@ export function consumerOffsetJson(
 
 /** The offsets in either file, whatever else it holds. Throws a SyntaxError where it is damaged. */
 export function parseConsumerOffsets(json: string): ConsumerOffset[] {
-  const root = table(JSON.parse(quoted(json)), 'the file');
+  const root = table(JSON.parse(quotedKeys(json)), 'the file');
   const found: ConsumerOffset[] = [];
   for (const [key, queues] of entriesOf(root['offsetTable'], 'offsetTable')) {
     const { topic, group } = placeOf(key);
@@ -70,7 +70,7 @@ export function parseConsumerOffsets(json: string): ConsumerOffset[] {
 }
 
 /** JSON with quotes around the integer keys that have none. Strings are passed as they are. */
-function quoted(json: string): string {
+export function quotedKeys(json: string): string {
   return json.replace(
     /"[^"\\]*(?:\\.[^"\\]*)*"|([{,]\s*)(-?\d+)(?=\s*:)/g,
     (text, before?: string, key?: string) => (key === undefined ? text : `${before}"${key}"`),

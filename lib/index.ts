@@ -2,6 +2,8 @@ export type { ConfNote, ConfReport } from './broker-conf.ts';
 export type { Compression } from './compression.ts';
 export type { MessageStoreOptions } from './config.ts';
 export { isStoreError, StoreError, type StoreErrorCode, type StoreFailure } from './errors.ts';
+export type { ExportOptions, ExportReport } from './export.ts';
+export type { ExportWarning } from './export-warnings.ts';
 export type { Batch, Follower, FollowOptions } from './follow.ts';
 export { lmqName, lmqParts } from './lmq.ts';
 export type { Message, PropertiesInput, Transaction } from './message.ts';
@@ -19,6 +21,7 @@ export {
 } from './reader.ts';
 export type { RebuildOptions, RebuildProgress } from './rebuild.ts';
 export { AppendResult } from './result.ts';
+export type { CopyOptions, CopyProgress, SnapshotReport } from './snapshot.ts';
 export type { ReadOptions } from './source.ts';
 export { MessageStore } from './store.ts';
 export type { StoredMessage } from './stored-message.ts';

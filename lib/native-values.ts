@@ -110,6 +110,26 @@ export interface RecoveryReport {
   }[];
 }
 
+export type NativeExportKind = 'snapshot' | 'broker' | 'inPlace';
+
+/** How far a snapshot or an export has come; after the last step, what was copied. */
+export interface NativeExportStep {
+  readonly done: boolean;
+  /** Bytes of the log, copied and checked, of how many. */
+  readonly position: number;
+  readonly total: number;
+  readonly logMin: number;
+  readonly logEnd: number;
+  readonly logFiles: number;
+  readonly records: number;
+  readonly topicQueues: number;
+  readonly lightQueues: number;
+  readonly units: number;
+  readonly logFileSize: number;
+  readonly queueFileSize: number;
+  readonly troubles: readonly { kind: string; count: number; example: string }[];
+}
+
 /** Positions in {@link Addon.args}. */
 export const ARG_STORE = 0;
 export const ARG_TOPIC = 1;

@@ -9,6 +9,8 @@ import { learnHints } from './errors.ts';
 import type {
   NativeBatchMessage,
   NativeEvent,
+  NativeExportKind,
+  NativeExportStep,
   NativeFacts,
   NativeOptions,
   NativePage,
@@ -128,6 +130,9 @@ export interface NativeStore {
   refresh(): boolean;
   /** The next part of a verification, or with `restart` the first one. */
   verifyStep(restart: boolean): Promise<NativeVerifyStep>;
+  /** Begins a copy into an empty directory; takes the place of any other. */
+  exportBegin(kind: NativeExportKind, target: string): void;
+  exportStep(): Promise<NativeExportStep>;
 }
 
 export interface Addon {

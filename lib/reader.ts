@@ -3,10 +3,12 @@ import { EventEmitter } from 'node:events';
 import type { ConfReport } from './broker-conf.ts';
 import { offsetOf, queueIdOf, textOf, within } from './checks.ts';
 import { type StoreFailure, traceOf } from './errors.ts';
+import { type ExportOptions, type ExportReport, exportTo } from './export.ts';
 import { fullLmqName, LMQ_PREFIX } from './lmq.ts';
 import { addon, type RecoveryReport } from './native.ts';
 import { Queue } from './queue.ts';
 import type { Session } from './session.ts';
+import { type CopyOptions, type SnapshotReport, snapshot } from './snapshot.ts';
 import { QueueSource } from './source.ts';
 import type { StoredMessage } from './stored-message.ts';
 import { wellFormed } from './text.ts';
@@ -127,6 +129,29 @@ export class StoreReader extends EventEmitter<StoreEvents> {
   verify(options: VerifyOptions = {}): AsyncGenerator<Fault, void> {
     this.#session.assertOpen();
     return verification(this.#session, options, traceOf(this.verify));
+  }
+
+  /**
+   * Copies the store into `dir`, which must be absent or empty, while it is used: a backup that
+   * opens as this store does, with everything in it that was stored before the call. Of a directory
+   * of RocketMQ's the copy is one too. Nothing is at `dir` until all is there and on disk. Fails
+   * with `STORE_DISK_FULL` and the like, with `STORE_BUSY` beside another copy, with `STORE_CLOSED`
+   * if the store is closed meanwhile.
+   */
+  snapshot(dir: string, options: CopyOptions = {}): Promise<SnapshotReport> {
+    this.#session.assertOpen();
+    return snapshot(this.#session, dir, options, traceOf(this.snapshot));
+  }
+
+  /**
+   * Copies the store into `dir`, absent or empty, as a directory on which a broker of RocketMQ
+   * boots, with `broker.conf` and a directory for each light queue. It holds everything that was
+   * stored before the call; the report's `warnings` tell what a broker would trip over. Fails as
+   * {@link snapshot} does.
+   */
+  export(dir: string, options: ExportOptions = {}): Promise<ExportReport> {
+    this.#session.assertOpen();
+    return exportTo(this.#session, dir, options, traceOf(this.export));
   }
 
   /** Waits for pending puts, ends followers, and lets the directory go. */

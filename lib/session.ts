@@ -23,6 +23,8 @@ export class Session {
   readonly pages: Pages;
   readonly #running = new Set<Promise<unknown>>();
   closed = false;
+  /** The last thing that is done before native closes. */
+  atEnd: (() => Promise<void>) | undefined;
   /** Told of faults in the background. */
   onFault: ((error: StoreFailure) => void) | undefined;
 
@@ -98,6 +100,7 @@ export class Session {
     this.waiters.end();
     await this.puts.settled();
     await Promise.allSettled(this.#running);
+    if (this.atEnd) await this.hold(this.atEnd(), trace);
     await this.hold(this.native.close(), trace);
     this.config.logger?.debug?.(`Closed ${this.config.native.path}.`);
   }

@@ -2,7 +2,8 @@
 import { Appender } from './append.ts';
 import { BatchAppender } from './append-batch.ts';
 import type { MessageStoreOptions } from './config.ts';
-import { traceOf } from './errors.ts';
+import { converted, traceOf } from './errors.ts';
+import { type ExportOptions, type ExportReport, exportInPlace } from './export.ts';
 import type { Message } from './message.ts';
 import type { RecoveryReport } from './native.ts';
 import { StoreReader } from './reader.ts';
@@ -103,5 +104,25 @@ export class MessageStore extends StoreReader {
   async flush(): Promise<void> {
     this.#session.assertOpen();
     await this.#session.hold(this.#session.native.flush(), traceOf(this.flush));
+  }
+
+  /**
+   * Makes this directory ready for a broker of RocketMQ and closes the store: a directory for each
+   * light queue, `config/topics.json`, `broker.conf`. Nothing is appended meanwhile, and the store
+   * is closed also where this fails. What a broker then writes, the next open takes in.
+   */
+  async exportInPlace(options: ExportOptions = {}): Promise<ExportReport> {
+    this.#session.assertOpen();
+    const trace = traceOf(this.exportInPlace);
+    let outcome: { report: ExportReport } | { error: unknown } | undefined;
+    this.#session.atEnd = async () => {
+      outcome = await exportInPlace(this.#session, options).then(
+        (report) => ({ report }),
+        (error: unknown) => ({ error: converted(error, trace) }),
+      );
+    };
+    await this.close();
+    if (outcome && 'report' in outcome) return outcome.report;
+    throw outcome?.error;
   }
 }

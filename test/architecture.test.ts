@@ -16,7 +16,7 @@ const ranks: readonly (readonly string[])[] = [
   ['mapped_file', 'mapped_file_queue', 'preparer', 'store_dir'],
   ['commit_log', 'consume_queue', 'lmq', 'key_index'],
   ['dispatch'],
-  ['store', 'recovery', 'flusher', 'retention'],
+  ['store', 'recovery', 'flusher', 'retention', 'exporter'],
 ];
 
 function sources(folder: string, extensions: readonly string[]): Sources {

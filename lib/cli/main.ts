@@ -63,6 +63,27 @@ function build(): Command {
     .option('--queues', 'the consume queues of topics too, not just the index of light queues')
     .action(runOnStore(async () => (await import('./rebuild.ts')).rebuild));
 
+  addOnStore(program, 'snapshot', 'copy a store for backup, also while it is written', [
+    'out',
+    'a directory that is absent or empty',
+  ]).action(runOnStore(async () => (await import('./copies.ts')).snapshot));
+
+  addOnStore(
+    program,
+    'export',
+    'make a directory for a broker of RocketMQ, also while it is written',
+    ['out', 'a directory that is absent or empty'],
+  )
+    .option('--in-place', 'make DIR itself ready, in place of a copy')
+    .option('--routes', 'rows for light queues in topics.json, however many there are')
+    .option('--no-routes', 'no such rows (default: up to 10,000 light queues)')
+    .action(
+      runOnStore(
+        async () => (await import('./copies.ts')).exportStore,
+        ({ inPlace }) => (inPlace ? 1 : 0),
+      ),
+    );
+
   return program;
 }
 

@@ -50,15 +50,23 @@ export function run<Args extends unknown[]>(load: () => Promise<Run<Args>>) {
   };
 }
 
-/** Runs a command that {@link addOnStore} declared: its function gets the store, the operands, the options. */
+/**
+ * Runs a command that {@link addOnStore} declared: its function gets the store, the operands, the
+ * options. `spare` tells how many of the last operands these options make needless.
+ */
 export function runOnStore<Rest extends unknown[]>(
   load: () => Promise<Run<[target: Target, ...rest: Rest]>>,
+  spare: (options: Record<string, unknown>) => number = () => 0,
 ) {
   return async (...args: unknown[]): Promise<void> => {
     const command = args.pop() as Command;
     const options = args.pop() as { conf?: string };
     await execute(command, async () => {
-      const [dir, ...operands] = operandsOf(command, args as (string | undefined)[], options.conf);
+      const given = args as (string | undefined)[];
+      const wanted = given.length - spare(options);
+      const needless = given.slice(wanted).find((operand) => operand !== undefined);
+      if (needless !== undefined) throw new UsageError(`${needless} is one argument too many`);
+      const [dir, ...operands] = operandsOf(command, given.slice(0, wanted), options.conf);
       const target = targetOf(dir, options.conf);
       return (await load())(target, ...([...operands, options] as unknown as Rest));
     });
@@ -70,7 +78,8 @@ function operandsOf(command: Command, given: (string | undefined)[], conf?: stri
   const operands = given.filter((operand) => operand !== undefined);
   if (conf !== undefined && operands.length === given.length - 1) return [undefined, ...operands];
   const missing = command.registeredArguments[operands.length];
-  if (missing) throw new UsageError(`missing argument ${missing.name().toUpperCase()}`);
+  if (missing && operands.length < given.length)
+    throw new UsageError(`missing argument ${missing.name().toUpperCase()}`);
   return operands;
 }
 

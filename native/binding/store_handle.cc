@@ -32,6 +32,7 @@ void StoreHandle::release() {
     const std::lock_guard<std::mutex> guard(busy);
     const std::lock_guard<std::shared_mutex> readers(reading);
     verify.reset();
+    exporter.reset();
     store.reset();  // joins the flusher, so no event comes after it
   }
   const std::lock_guard<std::mutex> guard(eventsLock_);
@@ -207,6 +208,7 @@ Napi::Object StoreHandle::makeObject(Napi::Env env, const std::shared_ptr<StoreH
   addQueueCalls(env, object, handle);
   addBatchCalls(env, object, handle);
   addLifeCalls(env, object, handle);
+  addExportCalls(env, object, handle);
   addReadCalls(env, object, handle);
   return object;
 }

@@ -10,6 +10,7 @@
 #include <shared_mutex>
 #include <vector>
 
+#include "core/exporter.h"
 #include "core/store.h"
 #include "core/store_verify.h"
 
@@ -106,6 +107,7 @@ class StoreHandle {
 
   std::unique_ptr<Store> store;
   std::unique_ptr<StoreVerify> verify;
+  std::unique_ptr<Exporter> exporter;
   std::mutex busy;            // held by work off the JavaScript thread; release() waits for it
   std::shared_mutex reading;  // shared by reads off it, which need not wait for that work
   double* results = nullptr;  // kCapacity doubles, kept by resultsArray
@@ -151,6 +153,8 @@ void addLifeCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<Stor
 Napi::Value openStore(const Napi::CallbackInfo& info);
 // read_calls.cc
 void addReadCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<StoreHandle>& handle);
+// export_calls.cc
+void addExportCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<StoreHandle>& handle);
 // inspect_calls.cc
 Napi::Value inspectDirectory(const Napi::CallbackInfo& info);
 // bench_calls.cc

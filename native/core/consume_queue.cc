@@ -150,6 +150,12 @@ Result<bool> ConsumeQueue::refresh() {
     }
     const int64_t fileEnd = (inFiles / unitsPerFile() + 1) * unitsPerFile();
     const Result<int64_t> end = scan(inFiles, fileEnd, -1);
+    if (end.status().code() == Code::kNotFound) {
+      // A listing made beside a writer may have a later file and lack this one.
+      LMQ_TRY(usable(files_.reload()));
+      if (files_.fileAt(position) == nullptr) break;
+      continue;
+    }
     if (!end.ok()) return end.status();
     if (*end == inFiles) break;
     inFiles = *end;

@@ -118,7 +118,13 @@ Status makeDirectories(const std::string& path, bool durable = true);
 Status syncDirectory(const std::string& path);
 Status renameFile(const std::string& from, const std::string& to);
 Status removeFile(const std::string& path);  // a missing file is not an error
+Status removeTree(const std::string& path);  // a directory and all below it; links are not followed
+// Blocks until everything written to the file system that holds `path` is on the device: one call
+// for a great many files.
+Status syncFileSystem(const std::string& path);
 Status copyRange(const File& from, uint64_t at, uint64_t length, const File& to);  // to its end
+// The first `length` bytes into an empty file, ranges of zeros as holes.
+Status copySparsely(const File& from, uint64_t length, const File& to);
 // Writes a small file aside (path + ".tmp"), syncs it, renames it in, syncs the directory.
 Status replaceFile(const std::string& path, const void* data, size_t length);
 Result<std::string> readWhole(const std::string& path, size_t limit);  // larger: kLimit

@@ -72,6 +72,11 @@ Status copyRange(const File& from, uint64_t at, uint64_t length, const File& to)
   return os::copyThroughMemory(from, at, length, to, *size);
 }
 
+Status syncFileSystem(const std::string&) {
+  ::sync();
+  return {};
+}
+
 int64_t wallClockMillis() {
   struct timespec now;
   ::clock_gettime(CLOCK_REALTIME, &now);

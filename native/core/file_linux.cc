@@ -143,6 +143,15 @@ Status copyRange(const File& from, uint64_t at, uint64_t length, const File& to)
                                static_cast<uint64_t>(target));
 }
 
+Status syncFileSystem(const std::string& path) {
+  Result<int> opened = os::openDescriptor(path, O_RDONLY);
+  if (!opened.ok()) return opened.takeStatus();
+  const int result = os::retry([&] { return ::syncfs(*opened); });
+  const int error = errno;
+  ::close(*opened);
+  return result == 0 ? Status() : os::syncFailed(error, path);
+}
+
 int64_t wallClockMillis() {
   struct timespec now;
   ::clock_gettime(CLOCK_REALTIME_COARSE, &now);

@@ -120,6 +120,39 @@ Status removeFile(const std::string& path) {
   return {};
 }
 
+Status removeTree(const std::string& path) {
+  Result<std::vector<DirectoryEntry>> entries = list(path);
+  if (!entries.ok())
+    return entries.status().code() == Code::kNotFound ? Status() : entries.takeStatus();
+  for (const DirectoryEntry& entry : *entries) {
+    const std::string below = path + "/" + entry.name;
+    // A link to a directory is unlinked, what it leads to is not ours.
+    if (::unlink(below.c_str()) == 0 || errno == ENOENT) continue;
+    if (errno != EISDIR && errno != EPERM) return Status::system(errno, "Removing", below);
+    LMQ_TRY(removeTree(below));
+  }
+  if (::rmdir(path.c_str()) != 0 && errno != ENOENT) {
+    return Status::system(errno, "Removing", path);
+  }
+  return {};
+}
+
+Status copySparsely(const File& from, uint64_t length, const File& to) {
+  constexpr uint64_t kPiece = 1 << 20;
+  constexpr uint64_t kBlock = 4096;
+  for (uint64_t at = 0; at < length;) {
+    Result<uint64_t> data = from.findNonZero(at, length);
+    if (!data.ok()) return data.takeStatus();
+    if (*data == length) break;
+    at = std::max(at, *data - *data % kBlock);
+    const uint64_t piece = std::min(kPiece, length - at);
+    LMQ_TRY(to.resize(at));  // a copy goes to the end
+    LMQ_TRY(copyRange(from, at, piece, to));
+    at += piece;
+  }
+  return to.resize(length);
+}
+
 Status replaceFile(const std::string& path, const void* data, size_t length) {
   const std::string aside = path + ".tmp";
   LMQ_TRY(removeFile(aside));
