@@ -14,7 +14,15 @@ beforeAll(async () => {
 });
 
 describe('every command but demo', () => {
-  const commands = [['inspect'], ['queues'], ['cat', 'chat:0'], ['cat', '%LMQ%alice'], ['verify']];
+  const commands = [
+    ['inspect'],
+    ['queues'],
+    ['cat', 'chat:0'],
+    ['cat', '%LMQ%alice'],
+    ['get', '0'],
+    ['tail', 'chat:0'],
+    ['verify'],
+  ];
   const on = (dir: string, [name = '', ...rest]: string[]) => [name, dir, ...rest];
 
   it('changes no byte, name or time of a store, closed or not', () => {

@@ -3,7 +3,7 @@
 import { createRequire } from 'node:module';
 import { Command, CommanderError } from 'commander';
 import { DONE, endOnBrokenPipe, USAGE } from './output.ts';
-import { add, addOnStore, integer, run, runOnStore } from './program.ts';
+import { add, addOnStore, integer, place, run, runOnStore } from './program.ts';
 
 const { version } = createRequire(import.meta.url)('../../package.json') as { version: string };
 
@@ -54,6 +54,17 @@ function build(): Command {
     .option('--from <offset>', 'the first offset (default: the smallest there is)', integer(0))
     .option('--max <n>', 'at most so many messages', integer(1))
     .action(runOnStore(async () => (await import('./cat.ts')).cat));
+
+  addOnStore(program, 'get', 'one message', [
+    'id',
+    'a message id, or the position of its record in the commit log',
+  ]).action(runOnStore(async () => (await import('./get.ts')).get));
+
+  addOnStore(program, 'tail', 'the last messages of a queue', QUEUE)
+    .option('-f, --follow', 'then those that come, until it is stopped')
+    .option('-n, --lines <n>', 'so many of the last messages', integer(0), 10)
+    .option('--from <place>', 'begin at an offset or at a time, such as 2026-01-31T12:00Z', place)
+    .action(runOnStore(async () => (await import('./tail.ts')).tail));
 
   addOnStore(program, 'verify', 'check every record and every queue entry').action(
     runOnStore(async () => (await import('./verify.ts')).verify),

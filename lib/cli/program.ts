@@ -19,6 +19,14 @@ export function integer(min: number): (text: string) => number {
   };
 }
 
+/** Parses an offset, or a time in ISO 8601; a date alone is its beginning in UTC. */
+export function place(text: string): number | Date {
+  if (/^\d+$/.test(text)) return integer(0)(text);
+  const time = new Date(text);
+  if (/^\d{4}-/.test(text) && !Number.isNaN(time.getTime())) return time;
+  throw new InvalidArgumentError('It is an offset or a time, such as 2026-01-31T12:00Z.');
+}
+
 export function add(program: Command, name: string, description: string): Command {
   return program
     .command(name)
