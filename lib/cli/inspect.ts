@@ -4,6 +4,7 @@ import { converted } from '../errors.ts';
 import { MessageStore, type StoreReader } from '../index.ts';
 import { addon } from '../native.ts';
 import { describe, errorLine, type Shown } from './errors.ts';
+import { countKinds } from './file-kinds.ts';
 import { bytes, count, DONE, plural, print, printable, printJson, style, WRONG } from './output.ts';
 import { lightQueueNames } from './queue-names.ts';
 import type { Target } from './target.ts';
@@ -112,6 +113,10 @@ async function printText(found: Found, content: Content | { error: Shown }): Pro
   await row('own checkpoint', fieldsText(found.ownCheckpoint));
   const total = found.files.reduce((sum, { size }) => sum + size, 0);
   await row('files', `${plural(found.files.length, 'file')}, ${bytes(total)}`);
+  for (const { kind, use, files, bytes: size } of countKinds(found.files)) {
+    const words = `${plural(files, 'file')}, ${bytes(size)}`;
+    await print(`  ${kind}: ${words}${use === 'read' ? '' : ` (${use})`}`);
+  }
   const width = Math.max(0, ...found.files.map(({ size }) => String(size).length));
   for (const { path, size } of found.files) {
     await print(`  ${String(size).padStart(width)}  ${printable(path)}`);
@@ -130,6 +135,7 @@ export async function inspect(target: Target, { json }: { json?: boolean }): Pro
       lock: { held: lockHeld, pid: abort.pid },
       ...content,
       ...rest,
+      kinds: countKinds(files),
       files,
     });
   } else {

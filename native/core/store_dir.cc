@@ -72,6 +72,12 @@ StoreDir::StoreDir(std::string root, std::string commitLog)
   while (root_.size() > 1 && root_.back() == '/') root_.pop_back();
 }
 
+Result<bool> StoreDir::hasRocksDbQueues() const {
+  const Result<FileInfo> info = inspect(consumeQueue() + "/CURRENT");
+  if (!info.ok()) return info.status();
+  return (*info).exists && !(*info).isDirectory;
+}
+
 Status StoreDir::lock() {
   Result<File> file = File::openOrCreate(lockPath());
   if (!file.ok()) return file.takeStatus();

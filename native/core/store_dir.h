@@ -80,6 +80,9 @@ class StoreDir {
   std::string checkpointPath() const { return root_ + "/checkpoint"; }
   std::string ownCheckpointPath() const { return lmq() + "/checkpoint"; }
 
+  // A broker with storeType=defaultRocksDB: consumequeue/ is a RocksDB database.
+  Result<bool> hasRocksDbQueues() const;
+
   // kLocked if another process, or another opener in this one, holds the directory.
   Status lock();
 

@@ -101,6 +101,17 @@ Status StoreParts::prepare() {
     return false;
   };
   LMQ_TRY(readMarker());
+  const Result<bool> rocksDb = dir.hasRocksDbQueues();
+  if (!rocksDb.ok()) return rocksDb.status();
+  if (*rocksDb) {
+    Status unread(
+        Code::kUnsupported,
+        "The consume queues are a RocksDB database, which is not read; a reader shows the "
+        "queues as the commit log tells them.");
+    unread = std::move(unread).at(dir.consumeQueue());
+    if (!options.readOnly) return unread;
+    oddFiles.push_back(std::move(unread));
+  }
   if (!options.readOnly) {
     const Result<bool> foreign = isRocketMq();
     if (!foreign.ok()) return foreign.status();
