@@ -98,6 +98,8 @@ function nativeOptions(
     prepareAheadBytes: values.prepareAheadBytes,
     maxCheckMessageReuseBufferSize: values.maxCheckMessageReuseBufferSize,
     maxLmqConsumeQueueNum: values.maxLmqConsumeQueueNum,
+    maxStoreBytes: values.maxStoreBytes ?? 0,
+    deleteOldest: values.maxStoreBytes !== undefined && values.whenFull === 'deleteOldest',
     maxFilterMessageSize: values.maxFilterMessageSize,
     travelCqFileNumWhenGetMessage: values.travelCqFileNumWhenGetMessage,
     maxTransferBytesOnMessageInMemory: values.maxTransferBytesOnMessageInMemory,

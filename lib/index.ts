@@ -21,6 +21,7 @@ export {
 } from './reader.ts';
 export type { RebuildOptions, RebuildProgress } from './rebuild.ts';
 export { AppendResult } from './result.ts';
+export type { DiskUse, Expired } from './retention.ts';
 export type { CopyOptions, CopyProgress, SnapshotReport } from './snapshot.ts';
 export type { ReadOptions } from './source.ts';
 export { MessageStore } from './store.ts';

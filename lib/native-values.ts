@@ -1,4 +1,5 @@
 /** What passes between lib/ and the addon; native has the same names and positions. */
+import type { NativeExpired } from './native-retention.ts';
 
 /** What a failure carries, in native and in {@link StoreError}. */
 export interface NativeFacts {
@@ -43,6 +44,9 @@ export interface NativeOptions {
   prepareAheadBytes: number;
   maxCheckMessageReuseBufferSize: number;
   maxLmqConsumeQueueNum: number;
+  /** Bytes; 0: no limit. */
+  maxStoreBytes: number;
+  deleteOldest: boolean;
   maxFilterMessageSize: number;
   travelCqFileNumWhenGetMessage: number;
   maxTransferBytesOnMessageInMemory: number;
@@ -199,6 +203,7 @@ export const FIELDS = 26;
 
 /** `event` of the listener given to `openStore`. */
 export type NativeEvent =
+  | { readonly event: 'expired'; readonly expired: NativeExpired }
   | { readonly event: 'synced'; readonly position: number }
   | { readonly event: 'progress'; readonly position: number; readonly total: number }
   | { readonly event: 'syncFailed'; readonly facts: NativeFacts }

@@ -6,6 +6,7 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { learnHints } from './errors.ts';
+import type { NativeRetained } from './native-retention.ts';
 import type {
   NativeBatchMessage,
   NativeEvent,
@@ -19,6 +20,7 @@ import type {
   RecoveryReport,
 } from './native-values.ts';
 
+export * from './native-retention.ts';
 export * from './native-values.ts';
 
 /**
@@ -78,6 +80,17 @@ export interface NativeStore {
   ref(): void;
   unref(): void;
   flush(): Promise<void>;
+  /**
+   * Deletes commit log files: those stored before a time, those below a physical offset (-1: none),
+   * and the oldest while more than `cleanPercent` of the device is used (0: none). Above
+   * `fullPercent` appends are refused from now on (0: never).
+   */
+  retain(
+    beforeTime: number,
+    beforeOffset: number,
+    cleanPercent: number,
+    fullPercent: number,
+  ): Promise<NativeRetained>;
   close(): Promise<void>;
 
   /** The number of a topic queue, or -1. Creates nothing. */

@@ -48,6 +48,21 @@ function optional<T>(
   return { initial: undefined, rule, type, accepts };
 }
 
+const isWithin =
+  (least: number, most = Number.MAX_SAFE_INTEGER) =>
+  (value: unknown): boolean =>
+    Number.isInteger(value) && (value as number) >= least && (value as number) <= most;
+
+const HOURS = /^([01]?\d|2[0-3])(;([01]?\d|2[0-3]))*$/;
+
+function isTimeZone(value: unknown): boolean {
+  try {
+    return Boolean(new Intl.DateTimeFormat('en', { timeZone: value as string }));
+  } catch {
+    return false;
+  }
+}
+
 /** Where lines about rare events go: the console, pino and the like. */
 export interface Logger {
   debug?(line: string): void;
@@ -106,6 +121,37 @@ export const OPTIONS = {
   enableMultiDispatch: flag(true),
   /** How many light queues there may be; 0: no limit. */
   maxLmqConsumeQueueNum: integer(0, 0, INT_MAX),
+
+  // Retention: nothing is deleted unless one of these is given.
+
+  /** Hours after which a message has expired. Whole files go, when their last message has. */
+  fileReservedTime: optional<number>('number', 'an integer from 1 to 87600', isWithin(1, 87_600)),
+  /** Hours of the day at which what has expired is deleted, separated by ';'. */
+  deleteWhen: text('04', "hours of the day such as '04' or '4;16'", HOURS),
+  /** Whose hours these are: UTC, or a name such as Europe/Berlin. */
+  deleteWhenTimeZone: { ...text('UTC', 'a time zone', /./), accepts: isTimeZone },
+  /** Milliseconds between two looks at what has expired and at the device. */
+  cleanResourceInterval: integer(10_000, 1, INT_MAX),
+  /** Bytes that the files of the commit log may have. */
+  maxStoreBytes: optional<number>('number', 'an integer from 1024 to 2^53 - 1', isWithin(KiB)),
+  /** What happens at maxStoreBytes: STORE_DISK_FULL, or the oldest file goes. */
+  whenFull: choice('refuse', 'deleteOldest'),
+  /** Above so many percent of the device, what has expired is deleted at any hour. */
+  diskMaxUsedSpaceRatio: optional<number>('number', 'an integer from 1 to 100', isWithin(1, 100)),
+  /** Above so many percent, the oldest files are deleted, whatever their age. */
+  diskSpaceCleanForciblyRatio: optional<number>(
+    'number',
+    'an integer from 1 to 100',
+    isWithin(1, 100),
+  ),
+  /** False: not even then. */
+  cleanFileForciblyEnable: flag(true),
+  /** Above so many percent, writes fail with STORE_DISK_FULL. */
+  diskSpaceWarningLevelRatio: optional<number>(
+    'number',
+    'an integer from 1 to 100',
+    isWithin(1, 100),
+  ),
 
   // Durability.
 

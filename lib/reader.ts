@@ -7,6 +7,7 @@ import { type ExportOptions, type ExportReport, exportTo } from './export.ts';
 import { fullLmqName, LMQ_PREFIX } from './lmq.ts';
 import { addon, type RecoveryReport } from './native.ts';
 import { Queue } from './queue.ts';
+import type { DiskUse, Expired } from './retention.ts';
 import type { Session } from './session.ts';
 import { type CopyOptions, type SnapshotReport, snapshot } from './snapshot.ts';
 import { QueueSource } from './source.ts';
@@ -17,6 +18,10 @@ import { type Fault, type VerifyOptions, verification } from './verify.ts';
 export interface StoreEvents {
   /** Something failed in the background; the next write fails too. */
   fault: [error: StoreFailure];
+  /** Retention has deleted files of the commit log; minimum offsets have followed. */
+  expired: [expired: Expired];
+  /** The device is used more, or less, than one of the options allows. */
+  disk: [use: DiskUse];
   close: [];
 }
 
@@ -52,6 +57,7 @@ export class StoreReader extends EventEmitter<StoreEvents> {
     super();
     this.#session = session;
     session.onFault = (error) => this.emit('fault', error);
+    session.onExpired = (expired) => this.emit('expired', expired);
   }
 
   /** What opening the directory found and did. */

@@ -9,7 +9,7 @@ import {
   type Trace,
 } from './errors.ts';
 import { Life } from './life.ts';
-import { addon, type NativeEvent, type NativeStore } from './native.ts';
+import { addon, type NativeEvent, type NativeExpired, type NativeStore } from './native.ts';
 import { Pages } from './page.ts';
 import { Puts } from './puts.ts';
 import { Waiters } from './waiters.ts';
@@ -27,6 +27,8 @@ export class Session {
   atEnd: (() => Promise<void>) | undefined;
   /** Told of faults in the background. */
   onFault: ((error: StoreFailure) => void) | undefined;
+  /** Told of what retention deleted. */
+  onExpired: ((expired: NativeExpired) => void) | undefined;
 
   static async open(
     given: string | MessageStoreOptions,
@@ -117,6 +119,12 @@ export class Session {
       return;
     }
     if (event.event === 'progress') return;
+    if (event.event === 'expired') {
+      const { bytes, logMin } = event.expired;
+      this.config.logger?.info?.(`Deleted ${bytes} bytes; the log begins at ${logMin}.`);
+      this.onExpired?.(event.expired);
+      return;
+    }
     const error = failureOf(event.facts);
     this.config.logger?.error?.(`${error.code}: ${error.message}`);
     if (event.event === 'syncFailed') this.puts.failed(error);

@@ -9,12 +9,14 @@ import type { RecoveryReport } from './native.ts';
 import { StoreReader } from './reader.ts';
 import { type RebuildOptions, rebuild } from './rebuild.ts';
 import type { AppendResult } from './result.ts';
+import { type Expired, Retention } from './retention.ts';
 import { Session } from './session.ts';
 
 export class MessageStore extends StoreReader {
   readonly #session: Session;
   readonly #appender: Appender;
   readonly #batches: BatchAppender;
+  readonly #retention: Retention;
 
   /** Opens a directory, and creates it if there is none. */
   static async open(pathOrOptions: string | MessageStoreOptions): Promise<MessageStore> {
@@ -46,6 +48,10 @@ export class MessageStore extends StoreReader {
     this.#session = session;
     this.#appender = new Appender(session.native, session.config, session.waiters);
     this.#batches = new BatchAppender(session.native, session.config, session.waiters);
+    this.#retention = new Retention(session, {
+      disk: (use) => this.emit('disk', use),
+      failed: (error) => session.onFault?.(error),
+    });
   }
 
   /**
@@ -124,5 +130,20 @@ export class MessageStore extends StoreReader {
     await this.close();
     if (outcome && 'report' in outcome) return outcome.report;
     throw outcome?.error;
+  }
+
+  /**
+   * Deletes the commit log files in which everything was stored before a date, or lies below a
+   * physical offset; never the last one. Minimum offsets of all queues follow. Resolves to what was
+   * deleted, which the event 'expired' tells, too: possibly nothing.
+   */
+  async deleteBefore(end: Date | number | bigint): Promise<Expired> {
+    this.#session.assertOpen();
+    return this.#retention.deleteBefore(end, traceOf(this.deleteBefore));
+  }
+
+  override close(): Promise<void> {
+    this.#retention.stop();
+    return super.close();
   }
 }

@@ -117,7 +117,7 @@ describe('native gets complete values', () => {
 describe('options are refused', () => {
   it('where they are unknown', () => {
     expect(refusal({ path: '/data', maxMesageSize: 1 })).toMatch(/^RangeError.*maxMesageSize/);
-    expect(refusal({ path: '/data', fileReservedTime: 72 })).toMatch(/^RangeError/);
+    expect(refusal({ path: '/data', fileReservedTimes: 72 })).toMatch(/^RangeError/);
     expect(refusal({ path: '/data', constructor: 1 })).toMatch(/^RangeError/);
   });
 

@@ -7,10 +7,11 @@
 namespace lmq {
 
 struct StoreHandle::Event {
-  enum Kind { kSynced, kSyncFailed, kFault, kProgress } kind;
+  enum Kind { kSynced, kSyncFailed, kFault, kProgress, kExpired } kind;
   Status status;
   int64_t position = 0;
   int64_t end = 0;
+  Expired expired = {};
 };
 
 namespace {
@@ -79,6 +80,9 @@ StoreListener StoreHandle::listenerOfCore() {
   listener.fault = [this](const Status& status) {
     send(std::make_unique<Event>(Event{Event::kFault, status}));
   };
+  listener.expired = [this](const Expired& expired) {
+    send(std::make_unique<Event>(Event{Event::kExpired, {}, 0, 0, expired}));
+  };
   return listener;
 }
 
@@ -119,6 +123,10 @@ void StoreHandle::deliver(napi_env env, napi_value listener, void* context, void
       object["event"] = "progress";
       object["position"] = Napi::Number::New(env, static_cast<double>(event->position));
       object["total"] = Napi::Number::New(env, static_cast<double>(event->end));
+      break;
+    case Event::kExpired:
+      object["event"] = "expired";
+      object["expired"] = toExpired(env, event->expired);
       break;
     case Event::kFault:
       object["event"] = "fault";
@@ -209,6 +217,7 @@ Napi::Object StoreHandle::makeObject(Napi::Env env, const std::shared_ptr<StoreH
   addBatchCalls(env, object, handle);
   addLifeCalls(env, object, handle);
   addExportCalls(env, object, handle);
+  addRetentionCalls(env, object, handle);
   addReadCalls(env, object, handle);
   return object;
 }

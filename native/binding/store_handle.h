@@ -151,6 +151,10 @@ void addBatchCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<Sto
 // life_calls.cc
 void addLifeCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<StoreHandle>& handle);
 Napi::Value openStore(const Napi::CallbackInfo& info);
+// retention_calls.cc
+void addRetentionCalls(Napi::Env env, Napi::Object object,
+                       const std::shared_ptr<StoreHandle>& handle);
+Napi::Object toExpired(Napi::Env env, const Expired& from);
 // read_calls.cc
 void addReadCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<StoreHandle>& handle);
 // export_calls.cc

@@ -64,6 +64,8 @@ StoreOptions toOptions(const Napi::Object& from) {
   to.prepareAhead = static_cast<uint64_t>(integerOf(from, "prepareAheadBytes"));
   to.checkBufferCap = static_cast<size_t>(integerOf(from, "maxCheckMessageReuseBufferSize"));
   to.maxLmqQueues = static_cast<uint64_t>(integerOf(from, "maxLmqConsumeQueueNum"));
+  to.maxStoreBytes = static_cast<uint64_t>(integerOf(from, "maxStoreBytes"));
+  to.deleteOldest = flagOf(from, "deleteOldest");
   to.maxFilterBytes = static_cast<size_t>(integerOf(from, "maxFilterMessageSize"));
   to.travelFiles = static_cast<size_t>(integerOf(from, "travelCqFileNumWhenGetMessage"));
   to.hotBytes = static_cast<size_t>(integerOf(from, "maxTransferBytesOnMessageInMemory"));

@@ -18,11 +18,23 @@ Status CommitLog::reserve(size_t size, int64_t* position) {
   const int64_t used = end % fileSize();
   if (used + needed <= fileSize()) {
     *position = end;
+    if (used == 0) LMQ_TRY(checkMaxBytes(end));
     return files_.reserve(static_cast<uint64_t>(end), size + record::kBlankSize);
   }
   *position = end - used + fileSize();
+  LMQ_TRY(checkMaxBytes(*position));
   LMQ_TRY(files_.reserve(static_cast<uint64_t>(end), record::kBlankSize));
   return files_.reserve(static_cast<uint64_t>(*position), size + record::kBlankSize);
+}
+
+Status CommitLog::checkMaxBytes(int64_t position) const {
+  if (maxBytes_ == 0 || static_cast<uint64_t>(position) < files_.endOfFiles()) return {};
+  const uint64_t needed = files_.endOfFiles() - files_.firstBase() + files_.fileSize();
+  if (needed <= maxBytes_) return {};
+  return Status(Code::kDiskFull, "One more commit log file would pass maxStoreBytes.")
+      .at(files_.directory())
+      .offset(static_cast<int64_t>(needed))
+      .limit(static_cast<int64_t>(maxBytes_));
 }
 
 Status CommitLog::place(int64_t position, size_t size, uint8_t** window) {

@@ -20,6 +20,8 @@ class CommitLog {
   MappedFileQueue& files() { return files_; }
   const MappedFileQueue& files() const { return files_; }
   int64_t fileSize() const { return static_cast<int64_t>(files_.fileSize()); }
+  // Appends that need a file which does not fit into it any more are refused; 0: no limit.
+  void setMaxBytes(uint64_t bytes) { maxBytes_ = bytes; }
   int64_t baseOf(int64_t position) const { return position - position % fileSize(); }
   std::string pathOf(int64_t position) const {  // of the file that holds it
     return files_.directory() + "/" + fileNameOf(static_cast<uint64_t>(baseOf(position)));
@@ -49,7 +51,10 @@ class CommitLog {
   int64_t readableBehind(int64_t position) const;
 
  private:
+  Status checkMaxBytes(int64_t position) const;
+
   MappedFileQueue files_;
+  uint64_t maxBytes_ = 0;
   std::atomic<int64_t> end_{0};
 };
 

@@ -30,6 +30,14 @@ Status CommitLogScan::openFileOf(int64_t position) {
   return {};
 }
 
+// A writer has removed the file since: then there is none, nor any before it.
+bool CommitLogScan::isGone(const Status& status, int64_t position) {
+  if (status.code() != Code::kNotFound) return false;
+  bases_.erase(bases_.begin(),
+               std::upper_bound(bases_.begin(), bases_.end(), static_cast<uint64_t>(position)));
+  return true;
+}
+
 Result<const uint8_t*> CommitLogScan::bytesAt(int64_t position, size_t size, size_t* available) {
   LMQ_TRY(openFileOf(position));
   const int64_t rest = endOfFile(position) - position;
@@ -60,6 +68,7 @@ Result<CommitLogScan::Step> CommitLogScan::step() {
   if (!hasFile(position_)) return step;
   size_t available = 0;
   Result<const uint8_t*> bytes = bytesAt(position_, record::kBlankSize, &available);
+  if (isGone(bytes.status(), position_)) return step;
   if (!bytes.ok()) return bytes.takeStatus();
   const int64_t rest = endOfFile(position_) - position_;
   bool blank = false;
@@ -118,7 +127,9 @@ Status CommitLogScan::passDamage(const Step& damage) {
 
 Result<int64_t> CommitLogScan::lastByte(int64_t position) {
   if (!hasFile(position)) return position;
-  LMQ_TRY(openFileOf(position));
+  Status opened = openFileOf(position);
+  if (isGone(opened, position)) return position;
+  LMQ_TRY(std::move(opened));
   const int64_t end = endOfFile(position);
   int64_t last = position;
   for (int64_t at = position; at < end;) {

@@ -48,6 +48,7 @@ class CommitLogScan {
 
  private:
   Status openFileOf(int64_t position);
+  bool isGone(const Status& status, int64_t position);
   // At least `size` bytes at `position` (fewer only at the file's end) in the buffer.
   Result<const uint8_t*> bytesAt(int64_t position, size_t size, size_t* available);
 

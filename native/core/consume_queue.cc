@@ -134,10 +134,16 @@ Status ConsumeQueue::load(bool dense) {
 }
 
 Result<bool> ConsumeQueue::refresh() {
-  if (files_.lastIsGone()) {  // a writer that recovered has begun the queue anew
-    LMQ_TRY(load(false));
-    return true;
+  if (!files_.lastIsGone()) {
+    Result<bool> more = refreshEnd();
+    if (more.status().code() != Code::kNotFound) return more;
   }
+  // A writer that recovered has begun the queue anew, or what was the last file has expired.
+  LMQ_TRY(load(false));
+  return true;
+}
+
+Result<bool> ConsumeQueue::refreshEnd() {
   int64_t inFiles = filesEnd_;
   for (;;) {
     const uint64_t position = static_cast<uint64_t>(inFiles) * kUnitSize;
@@ -195,6 +201,16 @@ Result<int64_t> ConsumeQueue::firstNotBlank(int64_t from, int64_t to) const {
 
 Result<int64_t> ConsumeQueue::minOffset(int64_t logMin) {
   if (minFor_ == logMin && min_ < end_) return min_;
+  Status status = searchMin(logMin);
+  if (status.code() == Code::kNotFound && readOnly_) {  // a writer has removed old files
+    LMQ_TRY(usable(files_.reload()));
+    status = searchMin(logMin);
+  }
+  if (!status.ok()) return status;
+  return min_;
+}
+
+Status ConsumeQueue::searchMin(int64_t logMin) {
   int64_t from = std::min(firstOffset(), end_);
   int64_t to = end_;
   min_ = end_;
@@ -217,7 +233,14 @@ Result<int64_t> ConsumeQueue::minOffset(int64_t logMin) {
     }
   }
   minFor_ = min_ < end_ ? logMin : -1;  // units that are yet to come may be below it, too
-  return min_;
+  return {};
+}
+
+Status ConsumeQueue::detachBefore(int64_t logMin) {
+  const Result<int64_t> min = minOffset(logMin);
+  if (!min.ok()) return min.status();
+  files_.detachBefore(static_cast<uint64_t>(*min) * kUnitSize);
+  return {};
 }
 
 Status ConsumeQueue::reserve(int64_t queueOffset) {
@@ -306,6 +329,7 @@ Status ConsumeQueue::units(int64_t from, size_t max, PlacedUnit* out, size_t* co
   }
   Result<MappedFileQueue::Pinned> bytes = files_.read(static_cast<uint64_t>(from) * kUnitSize,
                                                       static_cast<size_t>(n) * kUnitSize, buffer_);
+  if (bytes.status().code() == Code::kNotFound) return {};  // expired since
   if (!bytes.ok()) return bytes.takeStatus();
   for (int64_t i = 0; i < n; ++i) {
     out[i] = {from + i, decode(bytes->data + i * static_cast<int64_t>(kUnitSize))};

@@ -49,6 +49,10 @@ class ConsumeQueue {
   int64_t maxOffset() const { return end_; }  // one past the last unit
   // The first unit that is not blank and points at or above `logMin`; maxOffset() if none does.
   Result<int64_t> minOffset(int64_t logMin);
+  // Leaves out the files in which nothing points at or above `logMin`, but not the last, which
+  // keeps the numbering. On the append side; then removeDetached() on any thread.
+  Status detachBefore(int64_t logMin);
+  Status removeDetached() { return files_.removeDetached(); }
   // End of the last record that has a unit; -1 if none has.
   int64_t recordsEnd() const { return recordsEnd_; }
   // Position of the last record that has a unit; -1 if none has.
@@ -80,6 +84,8 @@ class ConsumeQueue {
   Result<int64_t> scan(int64_t from, int64_t to, int64_t logEnd);
   Result<int64_t> searchEnd(int64_t from, int64_t to) const;
   Result<int64_t> firstNotBlank(int64_t from, int64_t to) const;  // `to` if all are blank
+  Status searchMin(int64_t logMin);
+  Result<bool> refreshEnd();
   Status noteLast();
   std::vector<uint64_t> connectedBases() const;  // of the files before the first missing one
 

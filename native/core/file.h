@@ -128,6 +128,8 @@ Status copySparsely(const File& from, uint64_t length, const File& to);
 // Writes a small file aside (path + ".tmp"), syncs it, renames it in, syncs the directory.
 Status replaceFile(const std::string& path, const void* data, size_t length);
 Result<std::string> readWhole(const std::string& path, size_t limit);  // larger: kLimit
+// How much of a path's device is used, of what this process could use at most; rounded up, percent.
+Result<int> usedPercent(const std::string& path);
 Result<uint64_t> physicalMemory();
 uint64_t pageSize();        // asked from the system
 int64_t wallClockMillis();  // coarse clock, cheap enough for every append

@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -81,6 +82,16 @@ Result<std::vector<DirectoryEntry>> list(const std::string& path) {
   std::sort(entries.begin(), entries.end(),
             [](const DirectoryEntry& a, const DirectoryEntry& b) { return a.name < b.name; });
   return entries;
+}
+
+Result<int> usedPercent(const std::string& path) {
+  struct statvfs status;
+  if (os::retry([&] { return ::statvfs(path.c_str(), &status); }) != 0) {
+    return Status::system(errno, "Measuring the device of", path);
+  }
+  const uint64_t used = status.f_blocks - status.f_bfree;
+  const uint64_t usable = used + status.f_bavail;
+  return usable == 0 ? 0 : static_cast<int>((used * 100 + usable - 1) / usable);
 }
 
 Status makeDirectories(const std::string& path, bool durable) {

@@ -1,6 +1,7 @@
 #include "mapped_file_queue.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace lmq {
@@ -278,23 +279,32 @@ Status MappedFileQueue::truncate(uint64_t position) {
   return file->zero(position - file->base(), file->size());
 }
 
-Status MappedFileQueue::removeBefore(uint64_t position) {
-  bool removed = false;
+void MappedFileQueue::detachBefore(uint64_t position) {
+  const std::lock_guard<std::mutex> lock(lock_);
+  auto end = slots_.begin();
+  while (slots_.end() - end > 1 && end->base + options_.fileSize <= position) ++end;
+  if (end == slots_.begin()) return;
+  if (other_ && other_->base() < end->base) other_.reset();
+  detached_.insert(detached_.end(), std::make_move_iterator(slots_.begin()),
+                   std::make_move_iterator(end));
+  slots_.erase(slots_.begin(), end);
+}
+
+Status MappedFileQueue::removeDetached() {
   for (;;) {
     std::string path;
     {
       const std::lock_guard<std::mutex> lock(lock_);
-      if (slots_.size() < 2 || slots_.front().base + options_.fileSize > position) break;
-      path = pathOf(slots_.front().base);
+      if (detached_.empty()) return {};
+      path = pathOf(detached_.front().base);
     }
     LMQ_TRY(removeFile(path));  // may take long; readers that have it open keep it
-    removed = true;
-    FilePointer dropped;
+    LMQ_TRY(syncDirectory(options_.directory));
+    FilePointer dropped;  // unmapped after the lock
     const std::lock_guard<std::mutex> lock(lock_);
-    dropped = std::move(slots_.front().file);
-    slots_.erase(slots_.begin());
+    dropped = std::move(detached_.front().file);
+    detached_.erase(detached_.begin());
   }
-  return removed ? syncDirectory(options_.directory) : Status();
 }
 
 Status MappedFileQueue::removeAll() {

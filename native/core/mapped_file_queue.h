@@ -104,8 +104,12 @@ class MappedFileQueue {
   // Zeros everything from `position` on in its file (synced), removes later files, syncs the
   // directory. `position` may be the end of the last file. On the append side, as is removeAll().
   Status truncate(uint64_t position);
-  // Whole files that end at or before it, except the last one, which says where the range ends.
-  Status removeBefore(uint64_t position);
+  // Whole files that end at or before it, except the last one, which says where the range ends, are
+  // no part of the range any more. On the append side. They go with removeDetached().
+  void detachBefore(uint64_t position);
+  // Any thread, one at a time. Oldest first; each is durably gone before the next, so that a power
+  // cut leaves no gap. What could not be removed is tried again by the next call.
+  Status removeDetached();
   Status removeAll();
 
  private:
@@ -155,6 +159,7 @@ class MappedFileQueue {
 
   mutable std::mutex lock_;
   std::vector<Slot> slots_;      // ascending by base
+  std::vector<Slot> detached_;   // still in the directory
   FilePointer writing_;          // the file of the last reserve()
   FilePointer next_;             // made in advance, still in the work directory
   bool directoryDirty_ = false;  // files were made since the last sync

@@ -25,7 +25,8 @@ Result<bool> refreshReader(StoreParts& parts) {
   record::Check check;
   check.requireCrc = parts.options.requireCrc;
   CommitLogScan log = parts.scanLog(check);
-  const int64_t before = parts.log->endPosition();
+  // A writer may have removed what was the log's end.
+  const int64_t before = std::max(parts.log->endPosition(), parts.log->minPosition());
   int64_t end = before;
   log.seek(before);
   // Anything but a whole record is a tail that is being written: it is looked at again next time.

@@ -33,6 +33,7 @@ Status Store::start() {
   derivedSyncedAt_ = wallClockMillis();
   lastTimestamp_ = plan.lastTimestamp;
   lastPosition_ = plan.lastPosition;
+  if (!parts.options.deleteOldest) parts.log->setMaxBytes(parts.options.maxStoreBytes);
   // What recovery accepted may only be in memory yet; a SYNC_FLUSH store would not show it.
   if (parts.options.syncFlush) LMQ_TRY(syncLog());
   flusher_ = std::make_unique<Flusher>(parts.options.flushInterval,
@@ -76,6 +77,7 @@ Status Store::setPlan(size_t slot, std::string_view names, size_t count, bool wr
 Status Store::append(uint32_t topic, Message& message, int64_t planSlot, Appended* out) {
   const std::lock_guard<std::mutex> guard(lock_);
   LMQ_TRY(checkWritable());
+  LMQ_TRY(checkRoom());
   if (undispatched_ >= 0) LMQ_TRY(retryDispatch());
   StoreParts& parts = *parts_;
   CommitLog& log = *parts.log;
@@ -138,6 +140,7 @@ Status Store::append(uint32_t topic, Message& message, int64_t planSlot, Appende
   out->queueOffset = stamp.queueOffset;
   out->size = static_cast<int64_t>(measure.totalSize);
   out->storeTimestamp = stamp.storeTimestamp;
+  makeRoomBehind(stamp.physicalOffset);
   if (!queued) return {};
   const std::vector<int64_t>& levels = parts.options.delayLevels;
   const Unit unit{stamp.physicalOffset, static_cast<int32_t>(measure.totalSize),

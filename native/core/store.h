@@ -14,16 +14,18 @@
 #include "dispatch.h"
 #include "flusher.h"
 #include "record.h"
+#include "retention.h"
 #include "store_options.h"
 #include "store_parts.h"
 
 namespace lmq {
 
-// Called on the flusher thread.
+// Called on the flusher thread, or where it says so.
 struct StoreListener {
   std::function<void(int64_t position)> synced;   // the log below is on the device
   std::function<void(const Status&)> syncFailed;  // final: the store refuses writes from now on
   std::function<void(const Status&)> fault;       // a background fault that may pass
+  std::function<void(const Expired&)> expired;    // on the thread that deleted, whichever it is
 };
 
 // RocketMQ's GetMessageStatus.
@@ -96,6 +98,15 @@ class Store {
   }
   int64_t syncedPosition() const { return synced_.load(std::memory_order_acquire); }
   Status flush();  // blocks until all that was appended, queues and index included, is synced
+
+  // Retention ----------------------------------------------------------------------------------
+  struct Retained {
+    Expired expired;
+    int usedPercent = -1;  // of the device; -1: nobody asked
+  };
+  // Deletes what the request says; with a percentage also measures the device, and refuses appends
+  // from now on, or no longer. Blocks; on any thread.
+  Status retain(const RetentionRequest& request, Retained* out);
 
   // Reading ------------------------------------------------------------------------------------
   struct QueueRef {
@@ -212,6 +223,13 @@ class Store {
   Status syncLog();
   Status syncDerived();
   Status writeLmqSnapshot();
+  // store_retention.cc
+  Status expireBefore(int64_t position, Expired* expired);
+  Status expireSurplus();
+  Status checkRoom() const;
+  void makeRoomBehind(int64_t position) {  // a file that has begun may be followed by another
+    if (parts_->options.deleteOldest && position % parts_->log->fileSize() == 0) requestSync();
+  }
   void fail(const Status& status);
 
   std::unique_ptr<StoreParts> parts_;
@@ -224,6 +242,8 @@ class Store {
   int64_t lastPosition_ = -1;  // of the last record; -1: there is none
   int64_t undispatched_ = -1;  // a record whose dispatch failed; -1: none
   bool closed_ = false;
+  int usedPercent_ = 0;  // of the device, as last measured
+  int fullPercent_ = 0;  // 0: appends do not care
 
   std::mutex syncLock_;  // one sync at a time
   std::atomic<int64_t> synced_{0};

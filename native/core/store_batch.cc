@@ -74,6 +74,7 @@ Status Store::measureBatch(uint32_t topic, int32_t queueId, std::vector<BatchMes
 Status Store::appendBatch(uint32_t topic, int32_t queueId, std::vector<BatchMessage>& batch) {
   const std::lock_guard<std::mutex> guard(lock_);
   LMQ_TRY(checkWritable());
+  LMQ_TRY(checkRoom());
   if (undispatched_ >= 0) LMQ_TRY(retryDispatch());
   CommitLog& log = *parts_->log;
   ConsumeQueueTable& queues = *parts_->queues;
@@ -117,6 +118,7 @@ Status Store::appendBatch(uint32_t topic, int32_t queueId, std::vector<BatchMess
 
   lastTimestamp_ = stamp.storeTimestamp;
   lastPosition_ = batch.back().stored.physicalOffset;
+  makeRoomBehind(start);
   Status status = dispatchBatch(*queue, batch);
   if (!status.ok() && listener_.fault) listener_.fault(status);
   return {};

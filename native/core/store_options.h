@@ -37,7 +37,9 @@ struct StoreOptions {
   int64_t derivedInterval = 60000;  // ms between syncs of queues and index
   uint64_t prepareAhead = 0;
   size_t checkBufferCap = 0;
-  uint64_t maxLmqQueues = 0;  // 0: no limit
+  uint64_t maxLmqQueues = 0;   // 0: no limit
+  uint64_t maxStoreBytes = 0;  // of the files of the commit log; 0: no limit
+  bool deleteOldest = false;   // at that limit, in place of refusing
   size_t maxFilterBytes = 16000;
   size_t travelFiles = 1;
   size_t hotBytes = 262144;

@@ -255,7 +255,7 @@ Status Store::readAt(int64_t physicalOffset, bool verify, uint8_t* out, size_t s
   }
   Result<MappedFileQueue::Pinned> bytes =
       parts_->log->read(physicalOffset, static_cast<size_t>(claimed), page->buffer);
-  if (!bytes.ok()) return bytes.takeStatus();
+  if (!bytes.ok()) return bytes.status().code() == Code::kNotFound ? Status() : bytes.takeStatus();
   std::memcpy(out, bytes->data, static_cast<size_t>(claimed));
   Row row{0, 0, {}};
   record::Check check;

@@ -38,6 +38,10 @@ void Store::flushWork(bool requested) {
   const bool due = logEnd() - derivedSynced_ >= kDerivedBytes ||
                    wallClockMillis() - derivedSyncedAt_ >= parts_->options.derivedInterval;
   if (status.ok() && due) status = syncDerived();
+  if (status.ok()) {
+    const Status expired = expireSurplus();  // tried again next time, and no data is in danger
+    if (!expired.ok() && listener_.fault && !failed_) listener_.fault(expired);
+  }
   if (!status.ok() && !isOutOfRoom(status)) fail(status);
 }
 

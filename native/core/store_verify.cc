@@ -57,6 +57,10 @@ Status StoreVerify::stepLog(Progress* progress) {
       continue;
     }
     if (step->verdict == record::Verdict::kBlank) continue;
+    if (step->position < store_.logMin()) {  // expired meanwhile
+      log_.seek(store_.logMin());
+      continue;
+    }
     if (!damagedBefore_) {
       progress->faults.push_back({Code::kCorruptRecord, record::verdictText(step->verdict),
                                   store_.parts().log->pathOf(step->position), step->position});
@@ -123,6 +127,7 @@ void StoreVerify::checkUnit(Store::QueueRef queue, const std::string& name, int3
                             const PlacedUnit& placed, Progress* progress) {
   const Unit& unit = placed.unit;
   if (unit.size == ConsumeQueue::kBlankSize || unit.physicalOffset >= logEnd_) return;
+  if (unit.physicalOffset < store_.logMin()) return;  // expired meanwhile
   const auto fault = [&](const char* what) {
     progress->faults.push_back(
         {Code::kCorruptRecord, name + ": " + what,

@@ -155,7 +155,8 @@ TEST_F(QueueTest, AReaderSeesNewFilesAfterAReload) {
   ASSERT_TRUE(succeeded(reader.reload()));
   EXPECT_EQ(textAt(reader, kSize, 1), "b");
   EXPECT_EQ(reader.fileAt(0), before);
-  ASSERT_TRUE(succeeded(writer.removeBefore(kSize)));
+  writer.detachBefore(kSize);
+  ASSERT_TRUE(succeeded(writer.removeDetached()));
   ASSERT_TRUE(succeeded(reader.reload()));
   EXPECT_EQ(reader.bases(), Bases{kSize});
 }
@@ -178,7 +179,8 @@ TEST_F(QueueTest, WhatIsPinnedOutlivesItsFile) {
   ASSERT_TRUE(succeeded(writeText(queue, kSize, "x")));
   ReadBuffer buffer;
   Result<MappedFileQueue::Pinned> read = queue.read(0, 6, buffer);
-  ASSERT_TRUE(succeeded(queue.removeBefore(kSize)));
+  queue.detachBefore(kSize);
+  ASSERT_TRUE(succeeded(queue.removeDetached()));
   EXPECT_EQ(files(), Names{fileNameOf(kSize)});
   EXPECT_EQ(std::memcmp(read->data, "pinned", 6), 0);
 }
@@ -187,9 +189,11 @@ TEST_F(QueueTest, TheLastFileIsNeverRemovedByAge) {
   MappedFileQueue queue(options());
   ASSERT_TRUE(succeeded(writeText(queue, 0, "x")));
   ASSERT_TRUE(succeeded(writeText(queue, kSize, "y")));
-  ASSERT_TRUE(succeeded(queue.removeBefore(kSize - 1)));
+  queue.detachBefore(kSize - 1);
+  ASSERT_TRUE(succeeded(queue.removeDetached()));
   EXPECT_EQ(queue.bases(), (Bases{0, kSize}));
-  ASSERT_TRUE(succeeded(queue.removeBefore(9 * kSize)));
+  queue.detachBefore(9 * kSize);
+  ASSERT_TRUE(succeeded(queue.removeDetached()));
   EXPECT_EQ(queue.bases(), Bases{kSize});
 }
 

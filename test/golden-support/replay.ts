@@ -22,7 +22,8 @@ type Step =
       readonly zeros?: number;
     }
   | { readonly op: 'remove' | 'mkdir'; readonly path: string }
-  | { readonly op: 'expire' | 'close' | 'kill' | 'sleep' | 'settle' };
+  | { readonly op: 'expire'; readonly files: number }
+  | { readonly op: 'close' | 'kill' | 'sleep' | 'settle' };
 
 export interface Replayed {
   /** Their answers and ours to the same puts, in order. */
@@ -85,7 +86,7 @@ export class Replay {
         await this.#close();
         break;
       case 'expire':
-        this.#answers.shift();
+        await this.#expire(step.files);
         break;
       case 'sleep':
       case 'settle':
@@ -108,6 +109,18 @@ export class Replay {
     const ours = put(this.#open!.store, step);
     this.#stored++;
     if (isAnswer(theirs)) this.#results.push({ theirs: theirResult(theirs), ours });
+  }
+
+  async #expire(files: number): Promise<void> {
+    const { store, logMin, logFileSize } = this.#open!;
+    const { files: deleted, logMin: minPhyOffset } = await store.deleteBefore(
+      logMin + files * logFileSize,
+    );
+    const ours = { op: 'expire', deleted: deleted.length, minPhyOffset };
+    this.#results.push({
+      theirs: this.#answers.shift()!,
+      ours: { ...ours, maxPhyOffset: this.#open!.logEnd },
+    });
   }
 
   async #close(): Promise<void> {

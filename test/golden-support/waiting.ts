@@ -9,8 +9,6 @@ const SPECIAL: Readonly<Record<string, readonly string[]>> = {
   'cq-ext': ['tags codes of t:0', 'gets by tag of t:0'],
   // A batch consume queue: one unit of 46 bytes for the messages of one record.
   'inner-batch': ['queues', 'gets', 'times', 'queue files', 'results'],
-  // Retention: the replay leaves it out, and has the files that it deletes.
-  expired: ['result of the expire step'],
   // Offsets of consumer groups.
   'broker-dir': ['group offsets'],
 };
