@@ -112,7 +112,7 @@ export class StoreReader extends EventEmitter<StoreEvents> {
       : { names: page.names, cursor: String(page.cursor) };
   }
 
-  /** The message at a position in the commit log. */
+  /** The message at a position in the commit log; at 0, the first one that is left. */
   getAt(physicalOffset: number | bigint): StoredMessage | undefined {
     const at = offsetOf(physicalOffset, 'physicalOffset');
     this.#session.assertReadable();

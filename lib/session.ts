@@ -127,7 +127,10 @@ export class Session {
     }
     const error = failureOf(event.facts);
     this.config.logger?.error?.(`${error.code}: ${error.message}`);
-    if (event.event === 'syncFailed') this.puts.failed(error);
+    if (event.event === 'syncFailed') {
+      this.puts.failed(error);
+      this.waiters.failed(error);
+    }
     this.onFault?.(error);
   }
 

@@ -12,6 +12,8 @@ export interface ReadOptions {
   readonly maxBytes?: number | undefined;
   /** '*' (the default) or tags such as 'A || B'. */
   readonly tags?: string | undefined;
+  /** What `tags` is, in RocketMQ's words. 'SQL92' is refused with STORE_UNSUPPORTED. */
+  readonly expressionType?: 'TAG' | 'SQL92' | undefined;
   /** Default: the store's option. */
   readonly verify?: boolean | undefined;
 }
@@ -23,7 +25,7 @@ export function requestOf(session: Session, from: number, options: ReadOptions):
     from,
     maxMessages: count(options.maxMessages, 'maxMessages', 32),
     maxBytes: count(options.maxBytes, 'maxBytes', 256 * 1024),
-    tags: tagFilter(options.tags),
+    tags: tagFilter(options.tags, options.expressionType),
     verify: flag(options.verify, 'verify', config.verify),
     durable: config.flushDiskType === 'SYNC_FLUSH',
   };

@@ -30,6 +30,8 @@ export class Waiters {
   /** Those who wait for a sync or, where another process writes, for anything new. */
   readonly #news = new Set<Waiter>();
   #timer: NodeJS.Timeout | undefined;
+  /** Why nothing more will be on disk. */
+  #failure: unknown;
 
   constructor(life: Life, poll?: Poll) {
     this.#life = life;
@@ -37,6 +39,10 @@ export class Waiters {
   }
 
   add(waiter: Waiter): void {
+    if (waiter.durable && this.#failure !== undefined) {
+      queueMicrotask(() => waiter.fail(this.#failure));
+      return;
+    }
     if (waiter.ref) this.#life.hold();
     if (this.#poll || waiter.durable) {
       this.#news.add(waiter);
@@ -71,6 +77,12 @@ export class Waiters {
   /** More is on disk, or came from the process that writes. */
   news(): void {
     for (const waiter of [...this.#news]) waiter.wake(true);
+  }
+
+  /** A sync failed, which is final: whoever waits for the disk waits in vain. */
+  failed(error: unknown): void {
+    this.#failure = error;
+    for (const waiter of this.#all()) if (waiter.durable) waiter.fail(error);
   }
 
   /** Nothing will come any more. */

@@ -137,6 +137,44 @@ describe.skipIf(!canShim)('a disk', () => {
     expect((await store.put({ topic: 't', body: '' })).queueOffset).toBe(3);
   });
 
+  it('that fails ends durable followers with the failure, then and later, and no others', async () => {
+    const { env, fail } = shim.session();
+    const child = start(
+      async ({ lib, say, told }, options: MessageStoreOptions) => {
+        const store = await lib.MessageStore.open(options);
+        await store.put({ topic: 't', body: 'safe' });
+        const next = (durable: boolean) =>
+          store
+            .queue('t')
+            .follow({ from: 1, durable })
+            .next()
+            .then(
+              ({ value }) => value?.messages[0]?.text(),
+              (error) => error.code,
+            );
+        const [durable, other] = [next(true), next(false)];
+        say('waits');
+        await told();
+        store.append({ topic: 't', body: 'unsafe' });
+        store.flush().catch(() => {});
+        say([await durable, await other, await next(true), await next(false)]);
+        const first = await store.queue('t').follow({ durable: true }).next();
+        say(first.value?.messages.map((one) => one.text()));
+        await store.close().catch((error) => say(error.code));
+      },
+      [{ path: dir, ...quiet }],
+      { env },
+    );
+    expect(await child.said()).toBe('waits');
+    fail();
+    child.tell();
+    const code = 'STORE_SYNC_FAILED';
+    expect(await child.said()).toEqual([code, 'unsafe', code, 'unsafe']);
+    expect(await child.said()).toEqual(['safe']);
+    expect(await child.said()).toBe(code);
+    expect(await child.ended).toMatchObject({ code: 0, err: '' });
+  });
+
   it('that fails in close fails the close: the directory counts as not closed', async () => {
     const { env, failFile } = shim.session();
     const { said, code } = await run(

@@ -4,7 +4,7 @@ import { MessageStore, type Queue, type ReadOptions, type ReadResult } from '../
 import { flipBit, freshDirectories, logFile } from './support/files.ts';
 import { range } from './support/pages.ts';
 import { run, type Tools } from './support/programs.ts';
-import { quiet, rejectionOf } from './support/stores.ts';
+import { failureOf, quiet, rejectionOf } from './support/stores.ts';
 
 const fresh = freshDirectories();
 let dir = '';
@@ -156,6 +156,20 @@ describe('a process', () => {
       say([messages[0]!.text(), await store.queue('t').offsetAt(0)]);
     };
     expect((await run(program, [dir])).said).toEqual([['there', 0]]);
+  });
+});
+
+describe('an SQL92 subscription', () => {
+  it('is refused by name wherever a queue is read', async () => {
+    await using store = await openWith();
+    fill(store, 3);
+    const options = { tags: 'a > 5', expressionType: 'SQL92' } as const;
+    const refusal = 'StoreError STORE_UNSUPPORTED';
+    for (const queue of queuesOf(store)) {
+      expect(failureOf(() => queue.read(0, options))).toBe(refusal);
+      expect(await rejectionOf(queue.readAsync(0, options))).toBe(refusal);
+      expect(failureOf(() => queue.follow(options))).toBe(refusal);
+    }
   });
 });
 

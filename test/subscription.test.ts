@@ -15,6 +15,15 @@ describe('a subscription', () => {
     expect(tagFilter('\ud800'), 'as it is stored').toBe('?');
   });
 
+  it('is refused where it is an expression of another type', () => {
+    expect(tagFilter('A', 'TAG')).toBe('A');
+    expect(() => tagFilter('a > 5', 'SQL92')).toThrow(
+      expect.objectContaining({ name: 'StoreError', code: 'STORE_UNSUPPORTED' }),
+    );
+    expect(() => tagFilter('A', 'tag')).toThrow(RangeError);
+    expect(() => tagFilter('A', 1)).toThrow(TypeError);
+  });
+
   it('is refused where it selects no tag', () => {
     for (const text of ['||', ' || || ', 'a\x01b']) {
       expect(() => tagFilter(text)).toThrow(RangeError);

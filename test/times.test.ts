@@ -146,6 +146,9 @@ describe('an offset by time', () => {
     expect(minOffset).toBeGreaterThan(4);
     expect(earliestTime).toBe(times[minOffset]);
     expect(store.earliestTime).toBe(times[minOffset]);
+    expect(store.getAt(0)).toMatchObject({ queueOffset: minOffset });
+    expect(store.getAt(0)!.physicalOffset).toBe(2048);
+    expect(store.getAt(1)).toBeUndefined();
     expect(await at(store, 1000)).toEqual([minOffset, minOffset]);
     expect(await at(store, 1000 * (minOffset + 2))).toEqual([minOffset + 1, minOffset + 1]);
     expect(await at(store, 1e9)).toEqual([30, 29]);

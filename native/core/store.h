@@ -157,7 +157,8 @@ class Store {
   // RocketMQ's getMessage (spec 7.1). `page` is reused from call to call. Any thread, each with a
   // page of its own; the lock is held for the bounds and some units at a time, not for records.
   Status read(const ReadRequest& request, Page* page);
-  // The record at a physical offset, if a whole one starts there: rows is empty otherwise.
+  // The record at a physical offset, if a whole one starts there: rows is empty otherwise. 0 is the
+  // first record of the log, wherever it lies.
   Status readAt(int64_t physicalOffset, bool verify, uint8_t* bytes, size_t size, Page* page);
   Status bounds(QueueRef queue, Bounds* out);
   // By store time (spec 7.3), which rises along a queue. Any thread; the lock is held for a few

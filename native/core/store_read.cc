@@ -241,6 +241,8 @@ Status Store::readAt(int64_t physicalOffset, bool verify, uint8_t* out, size_t s
   page->bytes = page->needed = 0;
   if (closed_) return Status(Code::kClosed, "The store is closed.").at(parts_->dir.root());
   lock.unlock();
+  // Once the first file is gone, 0 is the first record that is left (spec 7.4).
+  if (physicalOffset == 0) physicalOffset = logMin();
   const int64_t readable = parts_->log->readableBehind(physicalOffset);
   if (readable < static_cast<int64_t>(record::kMinSize)) return {};
   Result<MappedFileQueue::Pinned> head =

@@ -1,6 +1,6 @@
 // Where we decide otherwise than the real store when a directory is opened: our answer, made from its
 // own, and why. `row` is a row of section 9 of the format's specification, or a chapter of the design.
-import { endAt, notFound, queueAt, queueOfRecords, setOffsets, setQueue } from './edits.ts';
+import { endAt, queueAt, queueOfRecords, setOffsets, setQueue } from './edits.ts';
 import { type Answers, queueWith, type Row } from './expected.ts';
 import type { Files } from './read-model.ts';
 
@@ -19,12 +19,6 @@ export interface Deviation {
 }
 
 export const deviations: readonly Deviation[] = [
-  {
-    stores: ['expired', 'expired-by-hand', 'expired-by-hand-unclean'],
-    row: 'Q16',
-    why: 'a record is found at its own position only; there, position 0 gives the first one left',
-    edit: (answers) => notFound(answers, 0),
-  },
   {
     stores: ['expired-by-hand', 'expired-by-hand-unclean'],
     row: 'Q58',

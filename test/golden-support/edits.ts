@@ -41,7 +41,7 @@ export function queueOfRecords(answers: Answers, topic: string, queueId: number)
   return queueAt(answers, topic, queueId, places as unknown as Place[]);
 }
 
-export function notFound(answers: Answers, position: number): void {
+function notFound(answers: Answers, position: number): void {
   answers.looks = answers.looks.map((look) =>
     look['physicalOffset'] === position ? { physicalOffset: position, found: false } : look,
   );
