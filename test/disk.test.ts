@@ -7,6 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { MessageStore, type MessageStoreOptions } from '../lib/index.ts';
 import { addon } from '../lib/native.ts';
 import { freshDirectories, logFile } from './support/files.ts';
+import { mount } from './support/mounts.ts';
 import { run, start, type Tools } from './support/programs.ts';
 import { canShim, Shim } from './support/shim.ts';
 import { messagesOf, quiet, textsOf } from './support/stores.ts';
@@ -300,20 +301,6 @@ describe.skipIf(!canShim)('a file system', () => {
     });
   });
 });
-
-/** A disk of so many MiB, if this process may make one. */
-function mount(where: string, size: string): boolean {
-  if (!canShim || process.getuid?.() !== 0) return false;
-  mkdirSync(where);
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', where], {
-      stdio: 'ignore',
-    });
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 const probe = fresh('probe');
 const canMount = mount(probe, '1m');

@@ -1,20 +1,23 @@
 // Export for a broker of RocketMQ: what it makes, and that our own adoption of it reads the same.
+import { execFileSync } from 'node:child_process';
 import {
   cpSync,
   existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type ExportReport, MessageStore, type MessageStoreOptions } from '../lib/index.ts';
 import { json, run } from './support/cli.ts';
 import { besides, saidBy, small } from './support/copies.ts';
 import { contentOf, freshDirectories, nameOfFile, overwrite, queueFile } from './support/files.ts';
+import { mount } from './support/mounts.ts';
 import { start } from './support/programs.ts';
 import { lightQueuesOf, quiet, rejectionOf, textsOf } from './support/stores.ts';
 
@@ -335,6 +338,76 @@ describe('exportInPlace', () => {
     expect(kinds(report)).toEqual(['confKept']);
     expect(readFileSync(path.join(dir, 'broker.conf'), 'utf8')).toBe('brokerName=mine\n');
     expect(existsSync(report.conf)).toBe(true);
+  });
+});
+
+/** Takes away what is ours, as if RocketMQ had never heard of it; gives it back. */
+function hideOurs(where: string): () => void {
+  const aside = fresh('ours');
+  mkdirSync(aside);
+  const names = ['lmq', 'state', 'offsets', 'cut', 'lmq-store.json'].filter((name) =>
+    existsSync(path.join(where, name)),
+  );
+  const move = (from: string, to: string) => {
+    for (const name of names) {
+      rmSync(path.join(to, name), { recursive: true, force: true });
+      renameSync(path.join(from, name), path.join(to, name));
+    }
+  };
+  move(where, aside);
+  return () => move(aside, where);
+}
+
+describe('taking turns with another program on one directory', () => {
+  it('each turn reads what the other wrote, and numbers on', async () => {
+    let count = 0;
+    let expected = {};
+    for (let turn = 0; turn < 4; turn++) {
+      const store = await open();
+      expect(saidBy(store)).toEqual(expected);
+      fill(store, 40, count);
+      count += 40;
+      expected = saidBy(store);
+      await store.exportInPlace();
+      const showOurs = hideOurs(dir);
+      const other = await open({ adopt: true });
+      expect(saidBy(other)).toEqual(expected);
+      fill(other, 30, count);
+      count += 30;
+      expected = saidBy(other);
+      await other.exportInPlace();
+      showOurs();
+    }
+    await using store = await open();
+    expect(saidBy(store)).toEqual(expected);
+    expect(store.lmq('x').maxOffset).toBe(count);
+    for await (const fault of store.verify()) expect(fault).toBeUndefined();
+  });
+});
+
+const probe = fresh('probe');
+const canMount = mount(probe, '1m');
+if (canMount) execFileSync('umount', [probe]);
+
+describe.skipIf(!canMount)('a full disk (skipped where no small one can be mounted)', () => {
+  const disk = fresh('disk');
+  beforeAll(() => void mount(disk, '2m'));
+  afterAll(() => void execFileSync('umount', ['-l', disk]));
+
+  it('is named, and keeps nothing of the copy', async () => {
+    await using store = await open({ mappedFileSizeCommitLog: 1 << 20 });
+    for (let i = 0; i < 40; i++)
+      store.append({ topic: 't', body: 'x'.repeat(100_000), lmq: ['x'] });
+    const target = path.join(disk, 'copy');
+    expect(await rejectionOf(store.export(target))).toBe('StoreError STORE_DISK_FULL');
+    expect(await rejectionOf(store.snapshot(target))).toBe('StoreError STORE_DISK_FULL');
+    expect(readdirSync(disk)).toEqual([]);
+    // A log that fits, with queues that do not.
+    await using many = await MessageStore.open({ path: fresh(), ...small });
+    for (let i = 0; i < 1000; i++) many.append({ topic: 't', body: '', lmq: [`n${i}`] });
+    expect(await rejectionOf(many.export(target))).toBe('StoreError STORE_DISK_FULL');
+    expect(readdirSync(disk)).toEqual([]);
+    await store.export(out);
   });
 });
 
