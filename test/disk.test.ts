@@ -1,7 +1,7 @@
 // What the disk does to a store: syncs that fail, no room, calls that a file system does not know. Real
 // processes; failures come from a preloaded library and from a disk of a few MiB.
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
+import { existsSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { MessageStore, type MessageStoreOptions } from '../lib/index.ts';
