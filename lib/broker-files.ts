@@ -81,8 +81,8 @@ export function brokerConf(path: string, settings: Record<string, string | numbe
     enableMultiDispatch: 'true',
     // A broker looks through ten files only, and hides what lies before them.
     commitLogRecoverMaxNum: 100000,
-    // Hours. A broker deletes after three days unless it is told otherwise.
-    fileReservedTime: 876000,
+    // Ten years, in hours. A broker deletes after three days unless it is told otherwise.
+    fileReservedTime: 87600,
     ...settings,
   };
   const text = Object.entries(lines).map(([key, value]) => `${key}=${escaped(String(value))}`);
