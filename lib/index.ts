@@ -4,6 +4,7 @@ export type { MessageStoreOptions } from './config.ts';
 export { isStoreError, StoreError, type StoreErrorCode, type StoreFailure } from './errors.ts';
 export type { ExportOptions, ExportReport } from './export.ts';
 export type { ExportWarning } from './export-warnings.ts';
+export type { FindOptions } from './find.ts';
 export type { Batch, Follower, FollowOptions } from './follow.ts';
 export { lmqName, lmqParts } from './lmq.ts';
 export type { Message, PropertiesInput, Transaction } from './message.ts';

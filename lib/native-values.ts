@@ -31,6 +31,12 @@ export interface NativeOptions {
   mappedFileSizeConsumeQueue: number;
   defaultCommitLogSize: number;
   defaultConsumeQueueSize: number;
+  messageIndexEnable: boolean;
+  /** 0: not given, as file sizes. */
+  maxHashSlotNum: number;
+  maxIndexNum: number;
+  defaultHashSlotNum: number;
+  defaultIndexNum: number;
   maxMessageSize: number;
   enabledAppendPropCRC: boolean;
   forceVerifyPropCRC: boolean;

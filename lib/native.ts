@@ -6,6 +6,7 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { learnHints } from './errors.ts';
+import type { NativeFound } from './find.ts';
 import type { NativeRetained } from './native-retention.ts';
 import type {
   NativeBatchMessage,
@@ -141,6 +142,17 @@ export interface NativeStore {
   logEnd(): number;
   /** A reader takes in what the writer has added; true if anything came. */
   refresh(): boolean;
+  /** Candidates in the key index, newest first, for store times from `begin` to `end`; '' and -1 begin. */
+  findByKey(
+    topic: string,
+    key: string,
+    begin: number,
+    end: number,
+    file: string,
+    number: number,
+  ): Promise<NativeFound>;
+  /** A reader's: candidates that the key index does not have yet, oldest first; `from` -1 begins. */
+  findInLog(topic: string, key: string, from: number): Promise<NativeFound>;
   /** The next part of a verification, or with `restart` the first one. */
   verifyStep(restart: boolean): Promise<NativeVerifyStep>;
   /** Begins a copy into an empty directory; takes the place of any other. */

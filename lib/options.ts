@@ -153,6 +153,15 @@ export const OPTIONS = {
     isWithin(1, 100),
   ),
 
+  // Keys.
+
+  /** Write an index of keys; without it {@link StoreReader.find} finds nothing by key. */
+  messageIndexEnable: flag(true),
+  /** Slots and entries of an index file. A directory that has files keeps their numbers; a broker's are
+   * 5,000,000 and 20,000,000. */
+  maxHashSlotNum: integer(50_000, 1, 100_000_000),
+  maxIndexNum: integer(200_000, 2, 100_000_000),
+
   // Durability.
 
   /** SYNC_FLUSH: readers see only what is on disk. */

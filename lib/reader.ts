@@ -4,6 +4,7 @@ import type { ConfReport } from './broker-conf.ts';
 import { offsetOf, queueIdOf, textOf, within } from './checks.ts';
 import { type StoreFailure, traceOf } from './errors.ts';
 import { type ExportOptions, type ExportReport, exportTo } from './export.ts';
+import { type FindOptions, queryOf, search } from './find.ts';
 import { fullLmqName, LMQ_PREFIX } from './lmq.ts';
 import { addon, type RecoveryReport } from './native.ts';
 import { Queue } from './queue.ts';
@@ -129,6 +130,16 @@ export class StoreReader extends EventEmitter<StoreEvents> {
   /** The store timestamp of the first message in the log, in ms; undefined where there is none. */
   get earliestTime(): number | undefined {
     return this.#session.ask((native) => native.earliestTime());
+  }
+
+  /**
+   * The messages of a topic that have a key, newest first, in batches. Exact: records say whether they
+   * have it, the index only where to look. Without an index (`messageIndexEnable: false`) there are none.
+   * @throws STORE_FILE_SIZE, while iterating, at an index file whose form is not known.
+   */
+  find(options: FindOptions): AsyncGenerator<StoredMessage[], void> {
+    this.#session.assertOpen();
+    return search(this.#session, queryOf(options), traceOf(this.find));
   }
 
   /** Checks every record, and every queue entry against its record; gives what is wrong. */

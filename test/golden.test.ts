@@ -7,6 +7,7 @@ import { addon } from '../lib/native.ts';
 import { answersOf, nextOf } from './golden-support/answers.ts';
 import { deviationsOf } from './golden-support/deviations.ts';
 import type { Answers, Expected, FoundQueue, Row } from './golden-support/expected.ts';
+import { keysOfRecords, ourKeys } from './golden-support/keys.ts';
 import { OpenStore } from './golden-support/open-store.ts';
 import { optionsOf } from './golden-support/options.ts';
 import { shownQueue } from './golden-support/queue-files.ts';
@@ -47,6 +48,7 @@ describe.each(storeNames)('%s', (name) => {
     const options = { ...optionsOf(unpack(name), openedWith), ...adopting };
     const open = await OpenStore.writer({ ...options, clock: () => now });
     const ours = await answersOf(open, opened);
+    const keys = await ourKeys(open.store, opened.keys);
     const ourNext = nextOf(open, opened.next, (time) => {
       now = time;
     });
@@ -63,6 +65,7 @@ describe.each(storeNames)('%s', (name) => {
       editNext?.(next);
     }
     compare(name, below(ours, opened.unreadableAt), theirs);
+    expect.soft(keys, 'keys').toEqual(modelOf(asked, theirs));
     expect.soft(ourNext, 'next').toEqual(next);
   });
 
@@ -72,12 +75,14 @@ describe.each(storeNames)('%s', (name) => {
     const tree = treeOf(dir);
     const open = await OpenStore.reader(optionsOf(dir, openedWith));
     const ours = await answersOf(open, opened);
+    const keys = await ourKeys(open.store, opened.keys);
     await open.store.close();
     expect(treeOf(dir)).toEqual(tree);
     const theirs = theirAnswers(opened);
     for (const { adoptedOnly, edit } of deviationsOf(name, way)) {
       if (!adoptedOnly) edit?.(theirs, filesOf(openedWith));
     }
+    expect.soft(keys, 'keys').toEqual(modelOf(asked, theirs));
     const end = theirs.log.max;
     expect.soft(ours.log.max, 'end of the log').toBe(shownUpTo(name, way) ?? end);
     // Where queues are as they will be when they are adopted, reads and searches answer the same.
@@ -101,6 +106,12 @@ describe.each(storeNames)('%s', (name) => {
     );
   });
 });
+
+/** What searches by key give: the model that golden-decisions.test.ts holds against theirs. */
+function modelOf({ openedWith, opened }: Pick<Expected, 'openedWith' | 'opened'>, theirs: Answers) {
+  const indexed = openedWith['messageIndexEnable'] !== false;
+  return keysOfRecords(indexed ? theirs.records : [], opened.keys);
+}
 
 /** Without the records that the real store could not read, because it looks at checksums here. */
 function below(answers: Answers, end = Number.POSITIVE_INFINITY): Answers {

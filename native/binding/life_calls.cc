@@ -30,6 +30,28 @@ Napi::Object progressOf(Napi::Env env, const StoreVerify::Progress& from) {
   return progress;
 }
 
+// One step of a search by key.
+struct Found {
+  KeyIndex::Search search;
+  std::vector<int64_t> positions;
+};
+
+Napi::Value foundOf(Napi::Env env, const Found& from) {
+  const auto number = [&](int64_t value) {
+    return Napi::Number::New(env, static_cast<double>(value));
+  };
+  Napi::Object found = Napi::Object::New(env);
+  found["file"] = Napi::String::New(env, from.search.file);
+  found["number"] = number(from.search.number);
+  found["done"] = Napi::Boolean::New(env, from.search.done);
+  Napi::Array positions = Napi::Array::New(env, from.positions.size());
+  for (size_t i = 0; i < from.positions.size(); ++i) {
+    positions[static_cast<uint32_t>(i)] = number(from.positions[i]);
+  }
+  found["positions"] = positions;
+  return found;
+}
+
 }  // namespace
 
 Napi::Value openStore(const Napi::CallbackInfo& info) {
@@ -104,6 +126,40 @@ void addLifeCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<Stor
           if (!outcome->ok()) throw toError(answerEnv, *outcome);
           return answerEnv.Undefined();
         });
+  });
+  add("findByKey", [](const Napi::CallbackInfo& info, const Handle& handle) {
+    const auto found = std::make_shared<Found>();
+    found->search.hash = KeyIndex::hashOf(info[0].As<Napi::String>().Utf8Value(),
+                                          info[1].As<Napi::String>().Utf8Value());
+    found->search.begin = info[2].As<Napi::Number>().Int64Value();
+    found->search.end = info[3].As<Napi::Number>().Int64Value();
+    found->search.file = info[4].As<Napi::String>().Utf8Value();
+    found->search.number = info[5].As<Napi::Number>().Int64Value();
+    return Work::start(
+        info.Env(),
+        [handle, found]() -> Status {
+          const std::lock_guard<std::mutex> guard(handle->busy);
+          if (!handle->store) return closedStatus();
+          return handle->store->findByKey(&found->search, &found->positions);
+        },
+        [found](Napi::Env answerEnv) { return foundOf(answerEnv, *found); });
+  });
+  add("findInLog", [](const Napi::CallbackInfo& info, const Handle& handle) {
+    const auto found = std::make_shared<Found>();
+    found->search.hash = KeyIndex::hashOf(info[0].As<Napi::String>().Utf8Value(),
+                                          info[1].As<Napi::String>().Utf8Value());
+    found->search.number = info[2].As<Napi::Number>().Int64Value();
+    return Work::start(
+        info.Env(),
+        [handle, found]() -> Status {
+          const std::lock_guard<std::mutex> guard(handle->busy);
+          if (!handle->store) return closedStatus();
+          KeyIndex::Search& search = found->search;
+          LMQ_TRY(handle->store->findInLog(search.hash, &search.number, &found->positions));
+          search.done = search.number < 0;
+          return {};
+        },
+        [found](Napi::Env answerEnv) { return foundOf(answerEnv, *found); });
   });
   add("verifyStep", [](const Napi::CallbackInfo& info, const Handle& handle) {
     auto progress = std::make_shared<StoreVerify::Progress>();

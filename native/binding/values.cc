@@ -52,6 +52,11 @@ StoreOptions toOptions(const Napi::Object& from) {
   to.consumeQueueSize = static_cast<uint64_t>(integerOf(from, "mappedFileSizeConsumeQueue"));
   to.defaultCommitLogSize = static_cast<uint64_t>(integerOf(from, "defaultCommitLogSize"));
   to.defaultConsumeQueueSize = static_cast<uint64_t>(integerOf(from, "defaultConsumeQueueSize"));
+  to.keyIndex = flagOf(from, "messageIndexEnable");
+  to.indexSlots = integerOf(from, "maxHashSlotNum");
+  to.indexEntries = integerOf(from, "maxIndexNum");
+  to.defaultIndexSlots = integerOf(from, "defaultHashSlotNum");
+  to.defaultIndexEntries = integerOf(from, "defaultIndexNum");
   to.maxMessageSize = static_cast<size_t>(integerOf(from, "maxMessageSize"));
   to.crcProperty = flagOf(from, "enabledAppendPropCRC");
   to.requireCrc = flagOf(from, "forceVerifyPropCRC");

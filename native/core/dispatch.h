@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "consume_queue_table.h"
+#include "key_index.h"
 #include "lmq_index.h"
 #include "record.h"
 #include "status.h"
@@ -70,12 +71,14 @@ class Redispatcher {
  public:
   using Note = std::function<void(Status)>;
   // Light queues go to `index`; without one, a reader's, to queues of `directories`, in memory.
+  // Keys go to `keys`, unless it is null.
   Redispatcher(ConsumeQueueTable& queues, LmqIndex* index, ConsumeQueueTable* directories, bool lmq,
-               const std::vector<int64_t>& delayLevels, Note note)
+               KeyIndex* keys, const std::vector<int64_t>& delayLevels, Note note)
       : queues_(queues),
         index_(index),
         directories_(directories),
         lmq_(lmq),
+        keys_(keys),
         delayLevels_(delayLevels),
         note_(std::move(note)) {}
 
@@ -85,6 +88,7 @@ class Redispatcher {
 
  private:
   Status dispatchMain(const record::View& view, int64_t tagsCode);
+  Status dispatchKeys(const record::View& view);
   Status dispatchLmq(const record::View& view, int64_t tagsCode);
   Status addToIndex(std::string_view name, int64_t offset, const Unit& unit);
   Status addToDirectory(std::string_view name, int64_t offset, const Unit& unit);
@@ -95,6 +99,7 @@ class Redispatcher {
   LmqIndex* index_;
   ConsumeQueueTable* directories_;
   bool lmq_;
+  KeyIndex* keys_;
   const std::vector<int64_t>& delayLevels_;
   Note note_;
 };

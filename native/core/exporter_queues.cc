@@ -32,8 +32,8 @@ Status Exporter::readTail() {
   // One append is under way at a time, in one file.
   const int64_t begin = std::max(progress_.logMin, from.log->baseOf(progress_.logEnd - 1));
   LMQ_TRY(tail_->reset(begin));
-  Redispatcher dispatcher(*from.queues, tail_.get(), nullptr, true, from.options.delayLevels,
-                          [](const Status&) {});
+  Redispatcher dispatcher(*from.queues, tail_.get(), nullptr, true, nullptr,
+                          from.options.delayLevels, [](const Status&) {});
   CommitLogScan log = from.scanLog();
   log.seek(begin);
   while (log.position() < progress_.logEnd) {

@@ -36,6 +36,8 @@ inline bool isQueued(int32_t sysFlag) {
   const int32_t kind = sysFlag & kTransactionMask;
   return kind != kPrepared && kind != kRollback;
 }
+// Prepared messages are found by their keys, rolled-back ones are not.
+inline bool isIndexed(int32_t sysFlag) { return (sysFlag & kTransactionMask) != kRollback; }
 }  // namespace sys_flag
 
 // What the caller gives. Bytes are borrowed for the time of one append.

@@ -196,8 +196,23 @@ class PropertyReader {
 // The value Java sees for a name (the last one wins), or an empty view with data() == nullptr.
 std::string_view findProperty(std::string_view properties, std::string_view name);
 
-// Java's String.hashCode of UTF-8 text: over UTF-16 units, 32-bit wrap.
-int32_t javaHash(std::string_view utf8);
+// What a record is found by: UNIQ_KEY, and KEYS, a list with spaces between.
+struct Keys {
+  std::string_view unique;
+  std::string_view list;
+
+  bool empty() const { return unique.empty() && list.empty(); }
+  size_t count() const;
+};
+// Java's view of both properties, in one walk.
+Keys findKeys(std::string_view properties);
+Keys findKeys(const Message& message);
+// The part of a list of keys up to its first space, which is cut off with it; it may be empty.
+std::string_view cutKey(std::string_view* list);
+
+// Java's String.hashCode of UTF-8 text: over UTF-16 units, 32-bit wrap. `before` is the hash of the
+// text that stands before it.
+int32_t javaHash(std::string_view utf8, int32_t before = 0);
 
 // The tags code of a record (spec 5.1): hash of TAGS, or the delivery time on the schedule topic.
 // `delayLevels` are milliseconds, level 1 first.

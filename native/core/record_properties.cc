@@ -119,8 +119,44 @@ std::string_view findProperty(std::string_view properties, std::string_view name
   return {};
 }
 
-int32_t javaHash(std::string_view utf8) {
-  uint32_t hash = 0;
+std::string_view cutKey(std::string_view* list) {
+  const size_t end = list->find(' ');
+  const std::string_view key = list->substr(0, end);
+  list->remove_prefix(end == std::string_view::npos ? list->size() : end + 1);
+  return key;
+}
+
+size_t Keys::count() const {
+  size_t count = unique.empty() ? 0 : 1;
+  for (std::string_view rest = list; !rest.empty();) count += cutKey(&rest).empty() ? 0 : 1;
+  return count;
+}
+
+Keys findKeys(std::string_view properties) {
+  Keys keys;
+  while (!properties.empty() && (keys.list.empty() || keys.unique.empty())) {
+    const std::string_view segment = cutLastSegment(&properties);
+    const auto valueOf = [&](std::string_view name, std::string_view* value) {
+      const size_t size = name.size();
+      if (!value->empty() || segment.size() < size + 2 || segment[size] != kNameEnd) return;
+      if (std::memcmp(segment.data(), name.data(), size) == 0) *value = segment.substr(size + 1);
+    };
+    valueOf(kKeysName, &keys.list);
+    valueOf(kUniqueKeyName, &keys.unique);
+  }
+  return keys;
+}
+
+Keys findKeys(const Message& message) {
+  Keys keys = findKeys(message.propertiesTail);
+  const Keys head = findKeys(message.propertiesHead);
+  if (keys.list.empty()) keys.list = head.list;
+  if (keys.unique.empty()) keys.unique = head.unique;
+  return keys;
+}
+
+int32_t javaHash(std::string_view utf8, int32_t before) {
+  auto hash = static_cast<uint32_t>(before);
   while (!utf8.empty()) {
     const auto first = static_cast<uint8_t>(utf8[0]);
     if (first < 0x80) {

@@ -2,6 +2,7 @@
 
 #include "dispatch.h"
 #include "recovery.h"
+#include "recovery_keys.h"
 #include "recovery_lmq.h"
 #include "recovery_rebuild.h"
 
@@ -120,6 +121,8 @@ Status writeMarker(StoreParts& parts, const RecoveryPlan& plan) {
   Marker marker;
   marker.mappedFileSizeCommitLog = parts.log->fileSize();
   marker.mappedFileSizeConsumeQueue = static_cast<int64_t>(parts.queueOptions().fileSize);
+  marker.maxHashSlotNum = parts.keyShape().slots;
+  marker.maxIndexNum = parts.keyShape().entries;
   marker.adoptedAt = plan.fresh || plan.logMissing ? -1 : plan.logEnd;
   LMQ_TRY(parts.dir.writeMarker(marker));
   parts.marker = marker;
@@ -145,7 +148,8 @@ Status redispatch(StoreParts& parts, int64_t from, int64_t mainFrom, int64_t to,
   // A reader cannot add to the writer's index; what it lacks comes with the writer's next entries.
   const bool lmq =
       parts.options.lmq && (!parts.options.readOnly || parts.lmqInMemory || !parts.lmq);
-  Redispatcher dispatcher(*parts.queues, parts.lmq.get(), parts.lmqDirectories.get(), lmq,
+  KeyIndex* const keys = parts.options.readOnly ? nullptr : parts.keys.get();
+  Redispatcher dispatcher(*parts.queues, parts.lmq.get(), parts.lmqDirectories.get(), lmq, keys,
                           parts.options.delayLevels,
                           [&](Status note) { report->note(std::move(note)); });
   log.seek(from);
@@ -195,7 +199,10 @@ Status applyRecovery(StoreParts& parts, const RecoveryPlan& plan, RecoveryReport
 
   int64_t lmqFrom = plan.scanFrom;
   LMQ_TRY(restoreLmq(parts, plan, adopting, &lmqFrom, report));
-  Status status = redispatch(parts, std::min(lmqFrom, mainFrom), mainFrom, plan.logEnd, report);
+  int64_t keysFrom = plan.logEnd;
+  LMQ_TRY(restoreKeys(parts, plan, &keysFrom, report));
+  Status status =
+      redispatch(parts, std::min({lmqFrom, mainFrom, keysFrom}), mainFrom, plan.logEnd, report);
   if (status.code() == Code::kCorruptFile && report->lmqRebuilt.empty()) {
     // An entry that dispatch needed is damaged: the log has it all.
     report->lmqRebuilt = status.facts().message;
@@ -213,6 +220,11 @@ Status applyRecovery(StoreParts& parts, const RecoveryPlan& plan, RecoveryReport
     own.derivedSynced = own.logSynced;
     own.lmqEntries = 0;
     own.queueUnits = 0;
+  }
+  if (parts.keys) {
+    LMQ_TRY(parts.keys->sync(parts.keys->unsynced()));
+    own.keysSynced = plan.logEnd;
+    own.lastKeyed = parts.keys->lastPhysicalOffset();
   }
   own.lastTimestamp = plan.lastTimestamp;
   LMQ_TRY(parts.dir.writeOwnCheckpoint(&own));
@@ -256,6 +268,7 @@ Status applyToReader(StoreParts& parts, const RecoveryPlan& plan, RecoveryReport
     LMQ_TRY(parts.queues->load(false, false));
     LMQ_TRY(restoreLmqOfReader(parts, report));
   }
+  LMQ_TRY(restoreKeysOfReader(parts, plan, report));
   LMQ_TRY(catchUp(parts, end, report));
   describe(parts, plan, report);
   return {};

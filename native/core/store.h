@@ -178,6 +178,12 @@ class Store {
   Status earliestTime(int64_t* millis);
   int64_t findQueue(std::string_view topic, int32_t queueId);  // -1: unknown
   int64_t findLmq(std::string_view name);
+  // One step of a search by key (store_find.cc): positions of records that may have the key.
+  // Without a key index it finds none.
+  Status findByKey(KeyIndex::Search* search, std::vector<int64_t>* out);
+  // Of a reader: records with the key that the index files do not cover, oldest first, again in
+  // steps. *from: -1 at first, then as it was left; -1 again when there are no more.
+  Status findInLog(int32_t hash, int64_t* from, std::vector<int64_t>* out);
   int64_t logMin() const { return parts_->log->minPosition(); }
   int64_t logEnd() const { return parts_->log->endPosition(); }
 

@@ -13,6 +13,7 @@ struct Store::BatchRoom {
   size_t entries = 0;  // in light queues
   size_t newNames = 0;
   size_t newNameBytes = 0;
+  size_t keys = 0;
 };
 
 namespace {
@@ -52,6 +53,7 @@ Status Store::measureBatch(uint32_t topic, int32_t queueId, std::vector<BatchMes
     record::Measure& measure = room->measures[i];
     LMQ_TRY(record::measure(message, partOf(batch[i]), options.crcProperty, options.maxMessageSize,
                             &measure));
+    if (parts_->keys) room->keys += record::findKeys(message).count();
     bodies += message.body.size();
     room->totalSize += measure.totalSize;
   }
@@ -96,6 +98,8 @@ Status Store::appendBatch(uint32_t topic, int32_t queueId, std::vector<BatchMess
     LMQ_TRY(parts_->lmq->reserve(room.entries, room.newNames, room.newNameBytes));
   }
 
+  if (room.keys > 0) LMQ_TRY(parts_->keys->reserve(room.keys));
+
   const int64_t now = clock_ >= 0 ? clock_ : wallClockMillis();
   stamp.storeTimestamp = now > lastTimestamp_ ? now : lastTimestamp_;
   const int64_t start = stamp.physicalOffset;
@@ -138,6 +142,10 @@ Status Store::dispatchBatch(ConsumeQueue& queue, std::vector<BatchMessage>& batc
       size_t ignored = 0;
       one.plan->assign(*parts_->lmq, &ignored, &ignored);
       status = one.plan->dispatch(*parts_->lmq, unit);
+    }
+    if (status.ok() && parts_->keys) {
+      status = parts_->keys->add(one.message.topic, record::findKeys(one.message),
+                                 stored.physicalOffset, stored.storeTimestamp);
     }
     if (!status.ok()) {
       undispatched_ = stored.physicalOffset;

@@ -11,8 +11,8 @@ namespace lmq {
 
 namespace {
 
-constexpr uint32_t kOwnVersion = 1;
-constexpr size_t kOwnSlotSize = 96;
+constexpr uint32_t kOwnVersion = 2;
+constexpr size_t kOwnSlotSize = 112;
 constexpr uint64_t kOwnSlotDistance = 4096;
 constexpr size_t kSmallFile = 64 * 1024;
 
@@ -29,6 +29,8 @@ void encodeSlot(const OwnCheckpoint& c, uint8_t* out) {
   store<int64_t>(out + 72, c.last.crc);
   store<int64_t>(out + 80, c.lastTimestamp);
   store<int64_t>(out + 88, c.queueUnits);
+  store<int64_t>(out + 96, c.keysSynced);
+  store<int64_t>(out + 104, c.lastKeyed);
   store<uint32_t>(out, crc32(0, out + 4, kOwnSlotSize - 4));
 }
 
@@ -47,6 +49,8 @@ std::optional<OwnCheckpoint> decodeSlot(const uint8_t* in) {
   c.last.crc = static_cast<uint32_t>(load<int64_t>(in + 72));
   c.lastTimestamp = load<int64_t>(in + 80);
   c.queueUnits = load<int64_t>(in + 88);
+  c.keysSynced = load<int64_t>(in + 96);
+  c.lastKeyed = load<int64_t>(in + 104);
   return c;
 }
 
@@ -156,6 +160,10 @@ Result<std::optional<Marker>> StoreDir::readMarker() const {
   marker.format = *format;
   marker.mappedFileSizeCommitLog = *log;
   marker.mappedFileSizeConsumeQueue = *queue;
+  marker.maxHashSlotNum = integerOf(*json, "maxHashSlotNum").value_or(0);
+  marker.maxIndexNum = integerOf(*json, "maxIndexNum").value_or(0);
+  if (marker.maxHashSlotNum < 0 || marker.maxIndexNum < 0) return damaged();
+  if (marker.maxHashSlotNum > INT32_MAX || marker.maxIndexNum > INT32_MAX) return damaged();
   marker.adoptedAt = integerOf(*json, "adoptedAt").value_or(-1);
   return std::optional<Marker>(marker);
 }
@@ -163,6 +171,8 @@ Result<std::optional<Marker>> StoreDir::readMarker() const {
 Status StoreDir::writeMarker(const Marker& marker) {
   const std::string json =
       "{\n  \"format\": " + std::to_string(marker.format) +
+      ",\n  \"maxHashSlotNum\": " + std::to_string(marker.maxHashSlotNum) +
+      ",\n  \"maxIndexNum\": " + std::to_string(marker.maxIndexNum) +
       ",\n  \"mappedFileSizeCommitLog\": " + std::to_string(marker.mappedFileSizeCommitLog) +
       ",\n  \"mappedFileSizeConsumeQueue\": " + std::to_string(marker.mappedFileSizeConsumeQueue) +
       ",\n  \"adoptedAt\": " + std::to_string(marker.adoptedAt) + "\n}\n";

@@ -39,6 +39,8 @@ struct BrokerCheckpoint {
 //   56  24    the last record below derivedSynced: physical offset, size, CRC (RecordIdentity)
 //   80  8     store timestamp of the last record
 //   88  8     units that the topic queues hold of the log below derivedSynced, over all queues
+//   96  8     keysSynced: the key index of the log below is on the device
+//   104 8     position of the last record that has an entry there, -1: none
 struct OwnCheckpoint {
   uint64_t sequence = 0;
   int64_t logSynced = 0;
@@ -49,6 +51,8 @@ struct OwnCheckpoint {
   RecordIdentity last;
   int64_t lastTimestamp = 0;
   int64_t queueUnits = 0;
+  int64_t keysSynced = 0;
+  int64_t lastKeyed = -1;
 };
 
 // lmq-store.json: the directory is ours; its format; the options its files depend on.
@@ -60,6 +64,8 @@ struct Marker {
   // End of the log when a directory of RocketMQ's was taken over; -1 if it always was ours. Units
   // of consumequeue/%LMQ%… below it decide the numbering of light queues, also in a rebuild.
   int64_t adoptedAt = -1;
+  int64_t maxHashSlotNum = 0;  // of key index files; 0: not known
+  int64_t maxIndexNum = 0;
 };
 
 class StoreDir {
@@ -70,6 +76,7 @@ class StoreDir {
   const std::string& root() const { return root_; }
   std::string commitLog() const { return commitLog_.empty() ? root_ + "/commitlog" : commitLog_; }
   std::string consumeQueue() const { return root_ + "/consumequeue"; }
+  std::string index() const { return root_ + "/index"; }
   std::string lmq() const { return root_ + "/lmq"; }
   std::string state() const { return root_ + "/state"; }
   std::string cut() const { return root_ + "/cut"; }

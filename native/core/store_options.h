@@ -24,6 +24,11 @@ struct StoreOptions {
   bool repair = false;         // cut the log at damage, also below what was synced
   uint64_t commitLogSize = 0;  // bytes a file; 0: the directory's own, else the default
   uint64_t consumeQueueSize = 0;
+  bool keyIndex = true;      // messageIndexEnable
+  int64_t indexSlots = 0;    // maxHashSlotNum; 0: the directory's own, else the default
+  int64_t indexEntries = 0;  // maxIndexNum
+  int64_t defaultIndexSlots = 0;
+  int64_t defaultIndexEntries = 0;
   uint64_t defaultCommitLogSize = 0;
   uint64_t defaultConsumeQueueSize = 0;
   size_t maxMessageSize = 0;

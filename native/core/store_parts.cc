@@ -58,6 +58,31 @@ Status StoreParts::decideSizes() {
                 options.defaultConsumeQueueSize, dir.consumeQueue(), &consumeQueueSize_);
 }
 
+// Slots and entries are not in the files (design 6): the marker knows them, else the options, else
+// the length of the newest file. *shapes: all that a file may have.
+Status StoreParts::decideKeyShape(std::vector<KeyIndexShape>* shapes) {
+  const KeyIndexShape own{marker ? marker->maxHashSlotNum : 0, marker ? marker->maxIndexNum : 0};
+  const KeyIndexShape fallback{options.defaultIndexSlots, options.defaultIndexEntries};
+  const bool known = own.slots > 0 && own.entries > 1;
+  const auto given = [&](const char* name, int64_t found, int64_t value, int64_t otherwise,
+                         int64_t* out) {
+    uint64_t decided = 0;
+    LMQ_TRY(decide(name, known ? static_cast<uint64_t>(found) : 0, static_cast<uint64_t>(value),
+                   static_cast<uint64_t>(otherwise), dir.index(), &decided));
+    *out = static_cast<int64_t>(decided);
+    return Status();
+  };
+  LMQ_TRY(given("maxHashSlotNum", own.slots, options.indexSlots, fallback.slots, &keyShape_.slots));
+  LMQ_TRY(given("maxIndexNum", own.entries, options.indexEntries, fallback.entries,
+                &keyShape_.entries));
+  *shapes = {keyShape_, KeyIndex::kBrokerShape, fallback};
+  if (known || options.indexSlots > 0 || options.indexEntries > 0) return {};
+  const Result<std::optional<KeyIndexShape>> newest = KeyIndex::findShape(dir.index(), *shapes);
+  if (!newest.ok()) return newest.status();
+  keyShape_ = (*newest).value_or(keyShape_);
+  return {};
+}
+
 MappedFileQueue::Options StoreParts::queueOptions() const {
   MappedFileQueue::Options queue;
   queue.directory = dir.consumeQueue();
@@ -158,6 +183,16 @@ Status StoreParts::prepare() {
     index.access = files.access;
     index.readMode = files.readMode;
     lmq = std::make_unique<LmqIndex>(index, &preparer);
+  }
+  KeyIndex::Options index;
+  LMQ_TRY(decideKeyShape(&index.shapes));
+  if (options.keyIndex) {
+    index.directory = dir.index();
+    index.workDirectory = dir.work();
+    index.shape = keyShape_;
+    index.access = files.access;
+    index.readMode = files.readMode;
+    keys = std::make_unique<KeyIndex>(std::move(index), &preparer);
   }
   Result<LmqState> facts = LmqState::load(dir.state(), files.access);
   if (!facts.ok()) return facts.takeStatus();

@@ -8,6 +8,7 @@
 #include "commit_log.h"
 #include "commit_log_scan.h"
 #include "consume_queue_table.h"
+#include "key_index.h"
 #include "lmq_index.h"
 #include "lmq_state.h"
 #include "preparer.h"
@@ -26,9 +27,11 @@ struct StoreParts {
   // Light queues as RocketMQ keeps them, consumequeue/%LMQ%…/0: read by a reader of a foreign
   // directory, and imported when a directory is adopted.
   std::unique_ptr<ConsumeQueueTable> lmqDirectories;
-  std::unique_ptr<LmqIndex> lmq;  // null in a reader of a foreign directory
-  bool lmqInMemory = false;       // a reader had to build the index by itself
-  int quietRefreshes = 0;         // a reader's, since the log last grew
+  std::unique_ptr<LmqIndex> lmq;   // null in a reader of a foreign directory
+  bool lmqInMemory = false;        // a reader had to build the index by itself
+  std::unique_ptr<KeyIndex> keys;  // null if there is none
+  int64_t keysCovered = -1;        // a reader's: records below need no look into the log
+  int quietRefreshes = 0;          // a reader's, since the log last grew
   LmqState state;
   OwnCheckpoint checkpoint;
   std::vector<Status> oddFiles;  // of another length; a reader leaves them out
@@ -45,14 +48,17 @@ struct StoreParts {
   MappedFileQueue::Options queueOptions() const;
   // Over the files that the log has now.
   CommitLogScan scanLog(const record::Check& check = {}) const;
+  const KeyIndexShape& keyShape() const { return keyShape_; }
   int64_t unitsPerFile() const {
     return static_cast<int64_t>(consumeQueueSize_ / ConsumeQueue::kUnitSize);
   }
 
  private:
   Status decideSizes();
+  Status decideKeyShape(std::vector<KeyIndexShape>* shapes);
   uint64_t commitLogSize_ = 0;
   uint64_t consumeQueueSize_ = 0;
+  KeyIndexShape keyShape_;
 };
 
 }  // namespace lmq

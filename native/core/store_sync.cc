@@ -71,6 +71,7 @@ Status Store::syncDerived() {
   int64_t lastPosition = 0;
   int64_t units = 0;
   bool snapshotIsDue = false;
+  KeyIndex::Unsynced keys;
   {
     const std::lock_guard<std::mutex> guard(lock_);
     if (undispatched_ >= 0) return {};  // a record waits for its dispatch: not yet
@@ -79,6 +80,7 @@ Status Store::syncDerived() {
     timestamp = lastTimestamp_;
     lastPosition = lastPosition_;
     units = parts_->queues->unitCount();
+    if (position > derivedSynced_ && parts_->keys) keys = parts_->keys->unsynced();
     snapshotIsDue = parts_->lmq->entriesSinceSnapshot() >
                     std::max(kSnapshotEntries, parts_->lmq->queueCount() / 4);
     for (const auto& queue : parts_->queues->all()) {
@@ -90,6 +92,11 @@ Status Store::syncDerived() {
     for (const Dirty& one : dirty) LMQ_TRY(one.queue->sync(one.to));
     LMQ_TRY(parts_->lmq->sync(entries));
     OwnCheckpoint& own = parts_->checkpoint;
+    if (parts_->keys) {
+      LMQ_TRY(parts_->keys->sync(keys));
+      own.keysSynced = position;
+      own.lastKeyed = keys.lastOffset;
+    }
     own.derivedSynced = position;
     own.lmqEntries = entries;
     own.lastTimestamp = timestamp;
@@ -101,6 +108,7 @@ Status Store::syncDerived() {
     LMQ_TRY(parts_->dir.syncOwnCheckpoint());
     BrokerCheckpoint broker;
     broker.physicMsgTimestamp = broker.logicsMsgTimestamp = timestamp;
+    broker.indexMsgTimestamp = keys.fullTimestamp;  // RocketMQ's moves with full files alone
     broker.confirmPhyOffset = broker.logicsPhysicalOffset = std::max<int64_t>(lastPosition, 0);
     LMQ_TRY(parts_->dir.writeBrokerCheckpoint(broker));
     derivedSynced_ = position;
@@ -160,6 +168,10 @@ Status Store::close() {
     own.lmqEntries = parts_->lmq->entryCount();
     own.lastTimestamp = lastTimestamp_;
     own.queueUnits = parts_->queues->unitCount();
+    if (parts_->keys) {
+      own.keysSynced = logEnd();
+      own.lastKeyed = parts_->keys->lastPhysicalOffset();
+    }
     Result<RecordIdentity> last = identify(*parts_, lastPosition_);
     if (!last.ok()) return last.takeStatus();
     own.last = *last;

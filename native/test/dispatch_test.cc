@@ -50,7 +50,7 @@ class DispatchTest : public testing::Test {
     record::View view;
     ASSERT_EQ(record::checkBytes(record, {}, &view), record::Verdict::kRecord);
     const std::vector<int64_t> levels = {1000};
-    Redispatcher dispatcher(queues_, &index_, nullptr, lmq_, levels,
+    Redispatcher dispatcher(queues_, &index_, nullptr, lmq_, nullptr, levels,
                             [this](Status note) { notes_.push_back(std::move(note)); });
     ASSERT_TRUE(succeeded(dispatcher.dispatch(view, lmqOnly)));
   }

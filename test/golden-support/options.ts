@@ -18,19 +18,19 @@ const SAME = [
   'forceVerifyPropCRC',
   'mappedFileSizeCommitLog',
   'mappedFileSizeConsumeQueue',
+  'maxHashSlotNum',
+  'maxIndexNum',
+  'messageIndexEnable',
   'maxMessageSize',
   'travelCqFileNumWhenGetMessage',
 ];
 
-/** They concern the key index, which waits, and what only RocketMQ has. */
+/** What only RocketMQ has. */
 const OTHERS = [
   'checkCommitLogOffsetOnRecover',
   'enableConsumeQueueExt',
   'mappedFileSizeConsumeQueueExt',
   'mapperFileSizeBatchConsumeQueue',
-  'maxHashSlotNum',
-  'maxIndexNum',
-  'messageIndexEnable',
 ];
 
 export function optionsOf(

@@ -1,9 +1,8 @@
 // What the real store answered and we cannot be asked yet: each such answer by name. A later issue
 // takes names off this list.
-import type { Answers, Expected, FoundQueue } from './expected.ts';
-import { rowsOf } from './expected.ts';
+import type { Answers, FoundQueue } from './expected.ts';
 
-/** What a store holds that is not served yet, beside searches by key. */
+/** What a store holds that is not served yet. */
 const SPECIAL: Readonly<Record<string, readonly string[]>> = {
   // Consume-queue extensions: a tags code may be an address in another file.
   'cq-ext': ['tags codes of t:0', 'gets by tag of t:0'],
@@ -14,18 +13,10 @@ const SPECIAL: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Names of all answers that are not compared. */
-export function waitingAnswers(stores: ReadonlyMap<string, Expected>): string[] {
-  const searches = [...stores].flatMap(([store, { openedWith, opened, variants = {} }]) =>
-    Object.entries({ opened: { openedWith, opened }, ...variants }).flatMap(([way, asked]) =>
-      (['keys'] as const)
-        .filter((kind) => asked.opened.loaded && rowsOf(asked.opened[kind]).length > 0)
-        .map((kind) => `${store}, ${way}: ${kind}`),
-    ),
-  );
-  const special = Object.entries(SPECIAL).flatMap(([store, answers]) =>
+export function waitingAnswers(): string[] {
+  return Object.entries(SPECIAL).flatMap(([store, answers]) =>
     answers.map((answer) => `${store}: ${answer}`),
   );
-  return [...searches, ...special];
 }
 
 /** Takes out of ours and theirs alike what waits. */
