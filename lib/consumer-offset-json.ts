@@ -60,7 +60,12 @@ export function parseConsumerOffsets(json: string): ConsumerOffset[] {
   for (const [key, queues] of entriesOf(root['offsetTable'], 'offsetTable')) {
     const { topic, group } = placeOf(key);
     for (const [id, offset] of entriesOf(queues, key)) {
-      found.push({ group, topic, queueId: integer(Number(id), key), offset: integer(offset, key) });
+      found.push({
+        group,
+        topic,
+        queueId: integer(Number(id), key, 2 ** 31 - 1),
+        offset: integer(offset, key),
+      });
     }
   }
   for (const [key, offset] of entriesOf(root['lmqOffsetTable'], 'lmqOffsetTable')) {
@@ -103,7 +108,9 @@ function placeOf(key: string): { topic: string; group: string } {
   return { topic: key.slice(0, at), group: key.slice(at + 1) };
 }
 
-function integer(value: unknown, name: string): number {
-  if (Number.isSafeInteger(value) && (value as number) >= 0) return value as number;
+function integer(value: unknown, name: string, most = Number.MAX_SAFE_INTEGER): number {
+  if (Number.isInteger(value) && (value as number) >= 0 && (value as number) <= most) {
+    return value as number;
+  }
   throw new SyntaxError(`${name} has ${String(value)} where an offset should be.`);
 }

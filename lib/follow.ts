@@ -1,36 +1,18 @@
 /** Following a queue: batches of what is there, then of what comes. */
-import { setMaxListeners } from 'node:events';
-import { flag, offsetOf, textOf, timeOf } from './checks.ts';
-import { rangeMistake, StoreError, traceOf, typeMistake } from './errors.ts';
+import { flag, timeOf } from './checks.ts';
+import { StoreError, traceOf } from './errors.ts';
+import {
+  type Batch,
+  FollowedBatch,
+  type FollowOptions,
+  followedGroup,
+  positionOf,
+  signalOf,
+  skipsGaps,
+} from './follow-options.ts';
 import type { ReadResult, Request } from './page.ts';
-import { type QueueSource, type ReadOptions, requestOf } from './source.ts';
-import type { StoredMessage } from './stored-message.ts';
+import { type QueueSource, requestOf } from './source.ts';
 import type { Waiter } from './waiters.ts';
-
-export interface FollowOptions extends ReadOptions {
-  /**
-   * The offset to begin at, the first there is (default), the end at the time of the call, or the
-   * first message stored at or after a date: the end, if there is none yet.
-   */
-  readonly from?: number | bigint | 'first' | 'end' | Date | undefined;
-  /** Deliver only what is on disk. */
-  readonly durable?: boolean | undefined;
-  /** Expired messages and damaged records: fail (default), or pass them and count them in `skipped`. */
-  readonly onGap?: 'throw' | 'skip' | undefined;
-  /** Ends waiting with `signal.reason`. */
-  readonly signal?: AbortSignal | undefined;
-  /** False: waiting does not keep the process alive. */
-  readonly ref?: boolean | undefined;
-}
-
-export interface Batch {
-  /** Empty where every message was filtered out. */
-  readonly messages: StoredMessage[];
-  /** Where to go on. */
-  readonly nextOffset: number;
-  /** Messages that were expired or damaged. */
-  readonly skipped: number;
-}
 
 export class Follower implements AsyncIterableIterator<Batch> {
   readonly #source: QueueSource;
@@ -38,6 +20,7 @@ export class Follower implements AsyncIterableIterator<Batch> {
   readonly #skipsGaps: boolean;
   readonly #signal: AbortSignal | undefined;
   readonly #ref: boolean;
+  readonly #group: string | undefined;
   readonly #batches = this.#run();
   /** A date to begin at, as long as it has not been looked up. */
   #time: number | undefined;
@@ -45,6 +28,7 @@ export class Follower implements AsyncIterableIterator<Batch> {
   #position: number | undefined;
   #ended = false;
   #endWaiting: (() => void) | undefined;
+  #release: (() => void) | undefined;
 
   /** Made by `queue.follow()`. */
   constructor(source: QueueSource, options: FollowOptions) {
@@ -59,8 +43,11 @@ export class Follower implements AsyncIterableIterator<Batch> {
     this.#skipsGaps = skipsGaps(options.onGap);
     this.#signal = signalOf(options.signal);
     this.#ref = flag(options.ref, 'ref', true);
+    this.#group = followedGroup(options.group);
     if (options.from instanceof Date) this.#time = timeOf(options.from, 'from');
-    else this.#position = positionOf(options.from, source);
+    else this.#position = positionOf(options, source);
+    // Last: from here on the group is taken.
+    if (this.#group !== undefined) this.#release = source.follow(this.#group);
   }
 
   next(): Promise<IteratorResult<Batch, void>> {
@@ -84,15 +71,19 @@ export class Follower implements AsyncIterableIterator<Batch> {
 
   /** A generator queues calls of next() by itself; what it cannot do is end while it waits. */
   async *#run(): AsyncGenerator<Batch, void> {
-    while (!this.#ended && !this.#source.session.closed) {
-      this.#signal?.throwIfAborted();
-      if (this.#time !== undefined) {
-        await this.#lookUp(this.#time);
-        continue;
+    try {
+      while (!this.#ended && !this.#source.session.closed) {
+        this.#signal?.throwIfAborted();
+        if (this.#time !== undefined) {
+          await this.#lookUp(this.#time);
+          continue;
+        }
+        const batch = this.#look();
+        if (batch) yield batch;
+        else if (!(await this.#more())) return;
       }
-      const batch = this.#look();
-      if (batch) yield batch;
-      else if (!(await this.#more())) return;
+    } finally {
+      this.#release?.();
     }
   }
 
@@ -134,18 +125,22 @@ export class Follower implements AsyncIterableIterator<Batch> {
     const bad = damaged?.[0];
     if (this.#skipsGaps) {
       this.#position = nextOffset;
-      return { messages, nextOffset, skipped: damaged ? damaged.length : gone };
+      return this.#made(messages, nextOffset, damaged ? damaged.length : gone);
     }
     if (bad && bad.offset > position) {
       // What comes before the damage is delivered; the next look begins with the damage and fails.
       this.#position = bad.offset;
       const good = messages.filter((message) => message.offset < bad.offset);
-      return { messages: good, nextOffset: bad.offset, skipped: 0 };
+      return this.#made(good, bad.offset, 0);
     }
     if (bad) throw this.#damage(bad.offset, bad.physicalOffset);
     if (gone > 0) throw this.#gap(position, nextOffset);
     this.#position = nextOffset;
-    return { messages, nextOffset, skipped: 0 };
+    return this.#made(messages, nextOffset, 0);
+  }
+
+  #made(messages: Batch['messages'], nextOffset: number, skipped: number): Batch {
+    return new FollowedBatch(messages, nextOffset, skipped, this.#source, this.#group);
   }
 
   #damage(offset: number, at: number): StoreError {
@@ -199,37 +194,7 @@ export class Follower implements AsyncIterableIterator<Batch> {
 
   #end(): void {
     this.#ended = true;
+    this.#release?.();
     this.#endWaiting?.();
   }
-}
-
-function positionOf(
-  from: Exclude<FollowOptions['from'], Date>,
-  source: QueueSource,
-): number | undefined {
-  if (from === undefined || from === 'first') return undefined;
-  if (from === 'end') return source.bounds().maxOffset;
-  if (typeof from === 'string') {
-    throw rangeMistake(
-      'STORE_INVALID_ARGUMENT',
-      "from must be an offset, 'first', 'end' or a Date.",
-    );
-  }
-  return offsetOf(from, 'from');
-}
-
-function skipsGaps(onGap: unknown): boolean {
-  if (onGap === undefined) return false;
-  if (textOf(onGap, 'onGap') === 'throw' || onGap === 'skip') return onGap === 'skip';
-  throw rangeMistake('STORE_INVALID_ARGUMENT', "onGap must be 'throw' or 'skip'.");
-}
-
-function signalOf(signal: unknown): AbortSignal | undefined {
-  if (signal === undefined) return signal;
-  if (signal instanceof AbortSignal) {
-    // One signal may end any number of followers: that is no leak to warn of.
-    setMaxListeners(0, signal);
-    return signal;
-  }
-  throw typeMistake('STORE_INVALID_ARGUMENT', 'signal must be an AbortSignal.');
 }

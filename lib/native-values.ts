@@ -112,12 +112,14 @@ export interface RecoveryReport {
   readonly lmqRebuilt?: string;
   readonly lmqImported: number;
   /** Damage that was reported and left alone, topics that cannot be dispatched, and the like. */
-  readonly notes: readonly {
-    readonly code: string;
-    readonly message: string;
-    readonly path?: string;
-    readonly offset?: number;
-  }[];
+  readonly notes: readonly RecoveryNote[];
+}
+
+export interface RecoveryNote {
+  readonly code: string;
+  readonly message: string;
+  readonly path?: string;
+  readonly offset?: number;
 }
 
 export type NativeExportKind = 'snapshot' | 'broker' | 'inPlace';
@@ -162,6 +164,9 @@ export const OUT_SIZE = 3;
 export const OUT_STORE_TIMESTAMP = 4;
 export const OUT_LMQ_COUNT = 5;
 export const OUT_LMQ_OFFSETS = 6;
+
+/** Position in `out` after `committed` (-1: none) and `restore` (what was kept). */
+export const OUT_OFFSET = 1;
 
 /** Positions in `out` after `read`, `readAt` and `bounds`. */
 export const OUT_READ_STATUS = 1;

@@ -5,6 +5,7 @@
  */
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
+import type { ConsumerOffset } from './consumer-offset-json.ts';
 import { learnHints } from './errors.ts';
 import type { NativeFound } from './find.ts';
 import type { NativeRetained } from './native-retention.ts';
@@ -132,6 +133,17 @@ export interface NativeStore {
   times(lmq: boolean, queue: number): { earliest: number | undefined; latest: number | undefined };
   /** The store timestamp of the first message in the log. */
   earliestTime(): number | undefined;
+
+  /** The offset must not pass the queue's end. Answers in `out`, as the next two do. */
+  commit(group: string, topic: string, queueId: number, offset: number): void;
+  /** An offset that RocketMQ kept: a writer lowers it to the queue's end, a reader keeps it to itself. */
+  restore(group: string, topic: string, queueId: number, offset: number): void;
+  committed(group: string, topic: string, queueId: number): void;
+  groups(): string[];
+  consumerOffsets(cursor: number, limit: number): { offsets: ConsumerOffset[]; cursor: number };
+  /** What a file of RocketMQ's held when offsets were last taken from it; 0: never. */
+  offsetSource(file: number): number;
+  noteOffsetSource(file: number, stamp: number): void;
 
   topics(): string[];
   queues(topic?: string): NativeQueueInfo[];

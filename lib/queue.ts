@@ -1,7 +1,9 @@
 /** A topic's queue or a light queue. Looking one up creates nothing. */
 import { offsetOf, textOf, timeOf } from './checks.ts';
 import { rangeMistake, traceOf } from './errors.ts';
-import { Follower, type FollowOptions } from './follow.ts';
+import { Follower } from './follow.ts';
+import type { FollowOptions } from './follow-options.ts';
+import { groupOf } from './offsets.ts';
 import type { ReadResult } from './page.ts';
 import { type QueueSource, type ReadOptions, requestOf } from './source.ts';
 
@@ -65,6 +67,28 @@ export class Queue {
     const from = offsetOf(offset, 'offset', Number.MIN_SAFE_INTEGER);
     const request = requestOf(this.#source.session, from, options);
     return this.#source.readAsync(request, traceOf(this.readAsync));
+  }
+
+  /**
+   * Notes where a group is: `offset` is that of the next message it will take, from 0 to
+   * `maxOffset`; going back is allowed. When this returns it survives the end of the process, and
+   * it is on disk within `flushIntervalCommitLog`. Throws STORE_OFFSET_TOO_LARGE beyond the end,
+   * STORE_INVALID_GROUP for a name that RocketMQ would not take, STORE_READ_ONLY in a reader.
+   */
+  commit(group: string, offset: number | bigint): void {
+    this.#source.commit(groupOf(group), offsetOf(offset, 'offset'));
+  }
+
+  /** Where a group is; undefined if it has committed nothing here. */
+  committed(group: string): number | undefined {
+    return this.#source.committed(textOf(group, 'group'));
+  }
+
+  /** How many messages are still there for a group: all of them, if it has committed nothing here. */
+  lag(group: string): number {
+    const committed = this.committed(group) ?? 0;
+    const { minOffset, maxOffset } = this.#source.bounds();
+    return Math.max(0, maxOffset - Math.max(committed, minOffset));
   }
 
   /** Every message from a place on, and those still to come. Nothing is read before it is asked for. */

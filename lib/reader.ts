@@ -7,6 +7,7 @@ import { type ExportOptions, type ExportReport, exportTo } from './export.ts';
 import { type FindOptions, queryOf, search } from './find.ts';
 import { fullLmqName, LMQ_PREFIX } from './lmq.ts';
 import { addon, type RecoveryReport } from './native.ts';
+import type { ConsumerOffsetsOptions, ConsumerOffsetsPage } from './offsets.ts';
 import { Queue } from './queue.ts';
 import type { DiskUse, Expired } from './retention.ts';
 import type { Session } from './session.ts';
@@ -63,7 +64,7 @@ export class StoreReader extends EventEmitter<StoreEvents> {
 
   /** What opening the directory found and did. */
   get recovery(): RecoveryReport {
-    return this.#session.native.recovery;
+    return this.#session.recovery;
   }
 
   /** What became of the `broker.conf` that was given as `conf`. */
@@ -140,6 +141,18 @@ export class StoreReader extends EventEmitter<StoreEvents> {
   find(options: FindOptions): AsyncGenerator<StoredMessage[], void> {
     this.#session.assertOpen();
     return search(this.#session, queryOf(options), traceOf(this.find));
+  }
+
+  /** Groups that have an offset in any queue, by name. */
+  groups(): string[] {
+    this.#session.assertOpen();
+    return this.#session.offsets.groups();
+  }
+
+  /** A page of all committed offsets, in no particular order. */
+  consumerOffsets(options: ConsumerOffsetsOptions = {}): ConsumerOffsetsPage {
+    this.#session.assertOpen();
+    return this.#session.offsets.page(options);
   }
 
   /** Checks every record, and every queue entry against its record; gives what is wrong. */

@@ -9,7 +9,14 @@ import {
   type Trace,
 } from './errors.ts';
 import { Life } from './life.ts';
-import { addon, type NativeEvent, type NativeExpired, type NativeStore } from './native.ts';
+import {
+  addon,
+  type NativeEvent,
+  type NativeExpired,
+  type NativeStore,
+  type RecoveryReport,
+} from './native.ts';
+import { Offsets } from './offsets.ts';
 import { Pages } from './page.ts';
 import { Puts } from './puts.ts';
 import { Waiters } from './waiters.ts';
@@ -21,6 +28,9 @@ export class Session {
   readonly puts: Puts;
   readonly waiters: Waiters;
   readonly pages: Pages;
+  readonly offsets: Offsets;
+  /** What the open found and did. */
+  recovery: RecoveryReport;
   readonly #running = new Set<Promise<unknown>>();
   closed = false;
   /** The last thing that is done before native closes. */
@@ -44,6 +54,7 @@ export class Session {
       receive = (event) => session.#receive(event);
       // Once the store is made and listens.
       for (const event of early) setImmediate(receive, event);
+      await session.#loadOffsets(trace);
       session.#reportRecovery();
       return session;
     } catch (error) {
@@ -55,6 +66,8 @@ export class Session {
     const { followInterval, maxPendingPutBytes } = config;
     this.native = native;
     this.config = config;
+    this.recovery = native.recovery;
+    this.offsets = new Offsets(native, config.native.path, config.native.readOnly);
     this.life = new Life(native);
     this.puts = new Puts(native, this.life, maxPendingPutBytes);
     const poll = { interval: followInterval, look: () => this.#refresh() };
@@ -100,11 +113,23 @@ export class Session {
   async close(trace: Trace): Promise<void> {
     this.closed = true;
     this.waiters.end();
+    this.offsets.end();
     await this.puts.settled();
     await Promise.allSettled(this.#running);
     if (this.atEnd) await this.hold(this.atEnd(), trace);
     await this.hold(this.native.close(), trace);
     this.config.logger?.debug?.(`Closed ${this.config.native.path}.`);
+  }
+
+  /** A store whose offsets cannot be read is not open. */
+  async #loadOffsets(trace: Trace): Promise<void> {
+    try {
+      const notes = this.offsets.load();
+      this.recovery = { ...this.recovery, notes: [...this.recovery.notes, ...notes] };
+    } catch (error) {
+      await this.close(trace);
+      throw error;
+    }
   }
 
   #refresh(): void {
@@ -136,7 +161,7 @@ export class Session {
 
   #reportRecovery(): void {
     const { logger, native } = this.config;
-    const { cut, notes, logMin, logEnd, clean } = this.native.recovery;
+    const { cut, notes, logMin, logEnd, clean } = this.recovery;
     logger?.info?.(
       `Opened ${native.path}: log ${logMin} to ${logEnd}${clean ? '' : ', after an unclean stop'}.`,
     );

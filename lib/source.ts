@@ -97,6 +97,21 @@ export class QueueSource {
     return resultOfPage(await session.hold(page, trace));
   }
 
+  /** Takes the queue for a follower of a group; what it gives ends that. */
+  follow(group: string): () => void {
+    return this.session.offsets.follow(this.topic, this.queueId, group);
+  }
+
+  commit(group: string, offset: number): void {
+    this.session.assertOpen();
+    this.session.offsets.commit(this.topic, this.queueId, group, offset);
+  }
+
+  committed(group: string): number | undefined {
+    this.session.assertOpen();
+    return this.session.offsets.committed(this.topic, this.queueId, group);
+  }
+
   #find(): number {
     if (this.#number >= 0) {
       this.session.assertReadable();

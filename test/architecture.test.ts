@@ -14,7 +14,7 @@ const ranks: readonly (readonly string[])[] = [
   ['status', 'bytes', 'crc32', 'message'],
   ['record', 'file'],
   ['mapped_file', 'mapped_file_queue', 'preparer', 'store_dir'],
-  ['commit_log', 'consume_queue', 'lmq', 'key_index'],
+  ['commit_log', 'consume_queue', 'lmq', 'key_index', 'consumer_offsets'],
   ['dispatch'],
   ['store', 'recovery', 'flusher', 'retention', 'exporter'],
 ];

@@ -64,6 +64,7 @@ describe('the files of consumer offsets', () => {
     '{"offsetTable":{"@g":{0:1}}}',
     '{"offsetTable":{"a@g":{0:-1}}}',
     '{"offsetTable":{"a@g":{-1:1}}}',
+    '{"offsetTable":{"a@g":{2147483648:1}}}',
     '{"offsetTable":{"a@g":{0:1.5}}}',
     '{"offsetTable":{"a@g":{0:"1"}}}',
     '{"offsetTable":{"a@g":{0:9007199254740993}}}',

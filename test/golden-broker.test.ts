@@ -10,6 +10,9 @@ interface BrokerExpected {
   readonly commitLogFileSize: number;
   readonly consumeQueueFileSize: number;
   readonly queues: Readonly<Record<string, BrokerQueue>>;
+  /** By 'topic@group': of the groups named like light queues one offset, of others one per queue. */
+  readonly groupOffsets: Readonly<Record<string, Readonly<Record<string, number>>>>;
+  readonly lightGroupOffsets: Readonly<Record<string, number>>;
 }
 
 interface BrokerQueue {
@@ -66,7 +69,25 @@ function splitName(name: string): [topic: string, queueId: number] {
   return [name.slice(0, colon), Number(name.slice(colon + 1))];
 }
 
+function compareOffsets(store: StoreReader): void {
+  const theirs = [
+    ...Object.entries(expected.groupOffsets).flatMap(([key, queues]) =>
+      Object.entries(queues).map(([id, offset]) => `${key}:${id} ${offset}`),
+    ),
+    ...Object.entries(expected.lightGroupOffsets).map(([key, offset]) => `${key}:0 ${offset}`),
+  ];
+  const { offsets } = store.consumerOffsets();
+  const ours = offsets.map(
+    ({ group, topic, queueId, offset }) => `${topic}@${group}:${queueId} ${offset}`,
+  );
+  expect(ours.sort()).toEqual(theirs.sort());
+  for (const { group, topic, queueId, offset } of offsets) {
+    expect(store.queue(topic, queueId).committed(group)).toBe(offset);
+  }
+}
+
 function compare(store: StoreReader): void {
+  compareOffsets(store);
   const names = [
     ...store.queues().map(({ topic, queueId }) => `${topic}:${queueId}`),
     ...store.lmqs().names.map((name) => `${name}:0`),

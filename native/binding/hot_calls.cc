@@ -4,63 +4,17 @@
 #include <cmath>
 #include <cstring>
 
-#include "store_handle.h"
+#include "hot_call.h"
 
 namespace lmq {
 
 namespace {
-
-// Longer property strings are refused anyway.
-constexpr size_t kPropertyCapacity = record::kMaxProperties + 2;
-
-// A call's arguments, and the handle that its function belongs to.
-template <size_t kCount>
-struct Call {
-  Call(napi_env env, napi_callback_info info) : handle(*handleOfCall(env, info, argv)) {}
-
-  napi_value argv[kCount > 0 ? kCount : 1];
-  StoreHandle& handle;
-
- private:
-  static StoreHandle* handleOfCall(napi_env env, napi_callback_info info, napi_value* argv) {
-    size_t argc = kCount;
-    void* data = nullptr;
-    napi_get_cb_info(env, info, &argc, argv, nullptr, &data);
-    return static_cast<StoreHandle*>(data);
-  }
-};
-
-double doubleOf(napi_env env, napi_value value) {
-  double number = 0;
-  napi_get_value_double(env, value, &number);
-  return number;
-}
-
-int64_t integerOf(napi_env env, napi_value value) {
-  int64_t number = 0;
-  napi_get_value_int64(env, value, &number);
-  return number;
-}
-
-int32_t int32Of(napi_env env, napi_value value) {
-  int32_t number = 0;
-  napi_get_value_int32(env, value, &number);
-  return number;
-}
 
 std::string_view bytesOf(napi_env env, napi_value value) {
   void* data = nullptr;
   size_t length = 0;
   if (napi_get_buffer_info(env, value, &data, &length) != napi_ok) return {};
   return {static_cast<const char*>(data), length};
-}
-
-// The UTF-8 of a string, in `buffer`; one byte longer than allowed if it does not fit.
-std::string_view textOf(napi_env env, napi_value value, std::vector<char>& buffer) {
-  if (buffer.size() < kPropertyCapacity) buffer.resize(kPropertyCapacity);
-  size_t length = 0;
-  napi_get_value_string_utf8(env, value, buffer.data(), buffer.size(), &length);
-  return {buffer.data(), length};
 }
 
 std::string_view textOrBytesOf(napi_env env, napi_value value, std::vector<char>& buffer) {
@@ -89,15 +43,6 @@ Host hostOf(napi_env env, napi_value address, napi_value port) {
   host.port = static_cast<uint32_t>(integerOf(env, port));
   return host;
 }
-
-// Writes how a call ended; true if it went well.
-bool settle(StoreHandle& handle, Status status) {
-  const bool ok = status.ok();
-  handle.results[out::kStatus] = ok ? 0 : handle.fail(std::move(status));
-  return ok;
-}
-
-Status closed() { return Status(Code::kClosed, "The store is closed."); }
 
 void finish(StoreHandle& handle, uint32_t topic, Message& message, int64_t plan) {
   if (!handle.store) {
@@ -345,16 +290,7 @@ void writePage(const Store::Page& page, double* results, double* fields) {
 
 void addHotCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<StoreHandle>& handle) {
   const auto add = [&](const char* name, napi_callback call) {
-    napi_value function;
-    napi_create_function(env, name, NAPI_AUTO_LENGTH, call, handle.get(), &function);
-    // A function may outlive the object it was taken from.
-    napi_add_finalizer(
-        env, function, new std::shared_ptr<StoreHandle>(handle),
-        [](napi_env, void* data, void*) {
-          delete static_cast<std::shared_ptr<StoreHandle>*>(data);
-        },
-        nullptr, nullptr);
-    object.Set(name, Napi::Value(env, function));
+    addHotCall(env, object, handle, name, call);
   };
   add("plan", plan);
   add("appendWith", appendWith);

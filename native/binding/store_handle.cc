@@ -215,6 +215,7 @@ Napi::Object StoreHandle::makeObject(Napi::Env env, const std::shared_ptr<StoreH
   addHotCalls(env, object, handle);
   addQueueCalls(env, object, handle);
   addBatchCalls(env, object, handle);
+  addOffsetCalls(env, object, handle);
   addLifeCalls(env, object, handle);
   addExportCalls(env, object, handle);
   addRetentionCalls(env, object, handle);

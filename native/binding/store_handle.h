@@ -41,6 +41,7 @@ enum : size_t {
   kStoreTimestamp = 4,
   kLmqCount = 5,
   kLmqOffsets = 6,
+  kOffset = 1,
   kReadStatus = 1,
   kCount = 2,
   kBytes = 3,
@@ -148,6 +149,8 @@ void writePage(const Store::Page& page, double* results, double* fields);
 void addQueueCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<StoreHandle>& handle);
 // batch_calls.cc
 void addBatchCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<StoreHandle>& handle);
+// offset_calls.cc
+void addOffsetCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<StoreHandle>& handle);
 // life_calls.cc
 void addLifeCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<StoreHandle>& handle);
 Napi::Value openStore(const Napi::CallbackInfo& info);

@@ -19,15 +19,21 @@ namespace lmq {
     "Names must not be empty or reserved; names and values must not hold the bytes 01 and 02.")    \
   X(kInvalidLmqName, "STORE_INVALID_LMQ_NAME",                                                     \
     "Build the name with lmqName(), which escapes what a light queue's name cannot hold.")         \
+  X(kInvalidGroup, "STORE_INVALID_GROUP",                                                          \
+    "Use 1 to 255 of the characters a-z A-Z 0-9 _ - % | as RocketMQ does.")                        \
   X(kInvalidMessage, "STORE_INVALID_MESSAGE", "Correct the named field of the message.")           \
   X(kBodyTooLarge, "STORE_BODY_TOO_LARGE", "Send a smaller body or raise maxMessageSize.")         \
   X(kRecordTooLarge, "STORE_RECORD_TOO_LARGE",                                                     \
     "Send less, raise maxMessageSize, or use larger commit log files.")                            \
   X(kPropertiesTooLarge, "STORE_PROPERTIES_TOO_LARGE",                                             \
     "Properties, light-queue names and the CRC property share 32767 bytes; send less.")            \
+  X(kOffsetTooLarge, "STORE_OFFSET_TOO_LARGE",                                                     \
+    "A group's offset is at most its queue's maxOffset, one past the last message.")               \
   X(kLmqLimit, "STORE_LMQ_LIMIT", "Raise maxLmqConsumeQueueNum or use fewer light queues.")        \
   X(kLimit, "STORE_LIMIT", "A limit of the file format is reached; start a new directory.")        \
   X(kBusy, "STORE_BUSY", "Wait for pending puts, or raise maxPendingPutBytes.")                    \
+  X(kGroupBusy, "STORE_GROUP_BUSY",                                                                \
+    "Another follower of this process has the group in this queue; end it first.")                 \
   X(kClosed, "STORE_CLOSED", "The store is closed; open it again.")                                \
   X(kReadOnly, "STORE_READ_ONLY", "This store was opened with openReader; use open to write.")     \
   X(kLocked, "STORE_LOCKED",                                                                       \

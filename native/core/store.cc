@@ -25,7 +25,7 @@ Status Store::start() {
   if (parts.options.readOnly) {
     LMQ_TRY(applyToReader(parts, plan, &report_));
     synced_ = parts.log->endPosition();
-    return {};
+    return loadOffsets();
   }
   LMQ_TRY(applyRecovery(parts, plan, &report_));
   synced_ = parts.checkpoint.logSynced;
@@ -34,6 +34,7 @@ Status Store::start() {
   lastTimestamp_ = plan.lastTimestamp;
   lastPosition_ = plan.lastPosition;
   if (!parts.options.deleteOldest) parts.log->setMaxBytes(parts.options.maxStoreBytes);
+  LMQ_TRY(loadOffsets());
   // What recovery accepted may only be in memory yet; a SYNC_FLUSH store would not show it.
   if (parts.options.syncFlush) LMQ_TRY(syncLog());
   flusher_ = std::make_unique<Flusher>(parts.options.flushInterval,

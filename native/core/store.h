@@ -199,6 +199,15 @@ class Store {
   // A reader takes in what the writer has added.
   Result<bool> refresh();
 
+  // Consumer offsets (store_offsets.cc) ----------------------------------------------------------
+  // Refused beyond the queue's maximum: kOffsetTooLarge.
+  Status commitOffset(std::string_view group, std::string_view topic, int32_t queueId,
+                      int64_t offset);
+  // One that RocketMQ kept. A writer lowers it to the queue's maximum; `*kept` is what it took.
+  Status restoreOffset(std::string_view group, std::string_view topic, int32_t queueId,
+                       int64_t offset, int64_t* kept);
+  ConsumerOffsets& offsets() { return *parts_->offsets; }
+
   // For verification, which holds lock() around these two.
   StoreParts& parts() { return *parts_; }
   std::mutex& lock() { return lock_; }
@@ -216,6 +225,10 @@ class Store {
   Status measureBatch(uint32_t topic, int32_t queueId, std::vector<BatchMessage>& batch,
                       BatchRoom* room);
   Status dispatchBatch(ConsumeQueue& queue, std::vector<BatchMessage>& batch);
+  // store_offsets.cc
+  Status loadOffsets();
+  Status lowerOffsets();
+  Result<int64_t> maxOffsetOf(std::string_view topic, int32_t queueId);
   // store_read.cc
   struct Scan;
   bool lmqIsDirectory() const { return parts_->lmq == nullptr; }
@@ -237,6 +250,7 @@ class Store {
   void makeRoomBehind(int64_t position) {  // a file that has begun may be followed by another
     if (parts_->options.deleteOldest && position % parts_->log->fileSize() == 0) requestSync();
   }
+  Status syncOffsets(bool requested);
   void fail(const Status& status);
 
   std::unique_ptr<StoreParts> parts_;
@@ -258,6 +272,7 @@ class Store {
   Status failure_;
   int64_t derivedSynced_ = 0;
   int64_t derivedSyncedAt_ = 0;  // ms
+  int64_t offsetsSyncedAt_ = 0;  // ms
   uint64_t physicalMemory_ = 0;
   std::unique_ptr<Flusher> flusher_;
 };

@@ -1,6 +1,6 @@
 // The directory: its names, its lock, the abort marker, the checkpoints and the marker of ours.
 // Everything of RocketMQ's keeps RocketMQ's name and bytes (spec 1.1, 5.9); what is ours lies
-// beside it: lmq-store.json, lmq/, state, cut/, work/.
+// beside it: lmq-store.json, lmq/, state, offsets/, cut/, work/.
 #pragma once
 
 #include <cstdint>
@@ -79,6 +79,7 @@ class StoreDir {
   std::string index() const { return root_ + "/index"; }
   std::string lmq() const { return root_ + "/lmq"; }
   std::string state() const { return root_ + "/state"; }
+  std::string offsets() const { return root_ + "/offsets"; }
   std::string cut() const { return root_ + "/cut"; }
   std::string work() const { return root_ + "/work"; }  // files under construction
   std::string lockPath() const { return root_ + "/lock"; }

@@ -8,6 +8,7 @@
 #include "commit_log.h"
 #include "commit_log_scan.h"
 #include "consume_queue_table.h"
+#include "consumer_offsets.h"
 #include "key_index.h"
 #include "lmq_index.h"
 #include "lmq_state.h"
@@ -33,6 +34,7 @@ struct StoreParts {
   int64_t keysCovered = -1;        // a reader's: records below need no look into the log
   int quietRefreshes = 0;          // a reader's, since the log last grew
   LmqState state;
+  std::unique_ptr<ConsumerOffsets> offsets;
   OwnCheckpoint checkpoint;
   std::vector<Status> oddFiles;  // of another length; a reader leaves them out
 

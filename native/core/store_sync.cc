@@ -37,6 +37,7 @@ void Store::flushWork(bool requested) {
   Status status = logEnd() > syncedPosition() || requested ? syncLog() : Status();
   const bool due = logEnd() - derivedSynced_ >= kDerivedBytes ||
                    wallClockMillis() - derivedSyncedAt_ >= parts_->options.derivedInterval;
+  if (status.ok()) status = syncOffsets(requested);
   if (status.ok() && due) status = syncDerived();
   if (status.ok()) {
     const Status expired = expireSurplus();  // tried again next time, and no data is in danger
@@ -57,6 +58,14 @@ Status Store::syncLog() {
   }
   if (listener_.synced) listener_.synced(to);
   return {};
+}
+
+// After the log: an offset leads to messages that are there. Puts that wait do not wait for it.
+Status Store::syncOffsets(bool requested) {
+  const int64_t now = wallClockMillis();
+  if (requested && now - offsetsSyncedAt_ < parts_->options.flushInterval) return {};
+  offsetsSyncedAt_ = now;
+  return parts_->offsets->isDirty() ? parts_->offsets->sync() : Status();
 }
 
 Status Store::syncDerived() {
@@ -141,6 +150,7 @@ Status Store::flush() {
   }
   const std::lock_guard<std::mutex> guard(syncLock_);
   Status status = syncLog();
+  if (status.ok()) status = syncOffsets(false);
   if (status.ok()) status = syncDerived();
   if (status.ok() || isOutOfRoom(status)) return status;
   fail(status);
@@ -160,6 +170,7 @@ Status Store::close() {
   const auto finish = [this]() -> Status {
     if (undispatched_ >= 0) LMQ_TRY(retryDispatch());
     LMQ_TRY(syncLog());
+    LMQ_TRY(syncOffsets(false));
     LMQ_TRY(syncDerived());
     LMQ_TRY(writeLmqSnapshot());
     OwnCheckpoint& own = parts_->checkpoint;

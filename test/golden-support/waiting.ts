@@ -8,8 +8,6 @@ const SPECIAL: Readonly<Record<string, readonly string[]>> = {
   'cq-ext': ['tags codes of t:0', 'gets by tag of t:0'],
   // A batch consume queue: one unit of 46 bytes for the messages of one record.
   'inner-batch': ['queues', 'gets', 'times', 'queue files', 'results'],
-  // Offsets of consumer groups.
-  'broker-dir': ['group offsets'],
 };
 
 /** Names of all answers that are not compared. */
