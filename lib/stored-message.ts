@@ -4,8 +4,8 @@ import { formatHost } from './host.ts';
 import { DISPATCH, DISPATCH_OFFSETS, storedLightQueues } from './lmq.ts';
 import type { Transaction } from './message.ts';
 import { addon, FIELD, FIELDS } from './native.ts';
-import { CRC, KEYS, storedProperties, TAGS, UNIQUE_KEY } from './properties.ts';
-import { transactionOf } from './sys-flag.ts';
+import { CRC, INNER_NUM, KEYS, storedProperties, TAGS, UNIQUE_KEY } from './properties.ts';
+import { isInnerBatch, transactionOf } from './sys-flag.ts';
 
 type Field = keyof typeof FIELD;
 
@@ -105,6 +105,11 @@ export class StoredMessage {
   }
   get uniqueKey(): string | undefined {
     return this.properties[UNIQUE_KEY];
+  }
+  /** How many messages it stands for: more than one where its body is an inner batch of a broker's. */
+  get messageCount(): number {
+    const count = isInnerBatch(this.sysFlag) ? Number(this.properties[INNER_NUM]) : 1;
+    return Number.isInteger(count) && count > 0 ? count : 1;
   }
   /** Full names of the light queues that the message is in. */
   get lmq(): string[] {

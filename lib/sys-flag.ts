@@ -24,11 +24,15 @@ export function isTransactional(sysFlag: number): boolean {
   return (sysFlag & TRANSACTION) !== 0;
 }
 
+export function isInnerBatch(sysFlag: number): boolean {
+  return (sysFlag & INNER_BATCH) !== 0;
+}
+
 /** A message's `sysFlag` and `transaction` in one. */
 export function sysFlagOf(message: Message): number {
   const flag = int32(message.sysFlag, 'sysFlag', 0);
   const { transaction } = message;
-  if ((flag & INNER_BATCH) !== 0) {
+  if (isInnerBatch(flag)) {
     throw new StoreError('STORE_UNSUPPORTED', 'sysFlag says that the body is an inner batch.');
   }
   if (transaction === undefined) return flag;

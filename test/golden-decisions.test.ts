@@ -14,7 +14,6 @@ import { filesOf, getOf, timeOf } from './golden-support/read-model.ts';
 import { replayDeviations } from './golden-support/replay-deviations.ts';
 import { expectedOf, storeNames, treeOf, unpack } from './golden-support/stores.ts';
 import { theirAnswers, theirNext } from './golden-support/theirs.ts';
-import { waitingAnswers } from './golden-support/waiting.ts';
 
 const adopting = { adopt: true, repair: 'truncate' } as const;
 const expected = new Map(storeNames.map((name) => [name, expectedOf(name)]));
@@ -22,12 +21,6 @@ const expected = new Map(storeNames.map((name) => [name, expectedOf(name)]));
 describe('the lists', () => {
   it('name 66 stores', () => {
     expect(storeNames).toHaveLength(66);
-  });
-
-  it('name every answer that waits', () => {
-    const waiting = waitingAnswers();
-    expect(new Set(waiting).size).toBe(waiting.length);
-    expect(waiting).toHaveLength(8);
   });
 
   it.each(deviations)('has a reason to differ from $stores: $row', ({ stores, ...deviation }) => {
@@ -60,7 +53,7 @@ describe('the model of reads', () => {
         ({ physicalOffset, size }) => physicalOffset >= log.min && size > 0 && size < 0x7fffffff,
       ),
     );
-  const without = ['cq-ext', 'inner-batch'];
+  const without = ['inner-batch'];
 
   it('answers as the real store does', () => {
     const compared = { gets: 0, times: 0 };

@@ -7,7 +7,7 @@ import { ReplayCheck } from './golden-support/replay-check.ts';
 import { replayDeviations } from './golden-support/replay-deviations.ts';
 import { expectedOf, storeNames, unpack, workDirectory } from './golden-support/stores.ts';
 
-/** Inner batches wait. */
+/** Inner batches are read, and refused by name where they are put. */
 const replayable = storeNames.filter((name) => name !== 'inner-batch');
 
 describe.each(replayable)('%s', (name) => {

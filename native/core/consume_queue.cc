@@ -333,9 +333,16 @@ Status ConsumeQueue::units(int64_t from, size_t max, PlacedUnit* out, size_t* co
   if (!bytes.ok()) return bytes.takeStatus();
   for (int64_t i = 0; i < n; ++i) {
     out[i] = {from + i, decode(bytes->data + i * static_cast<int64_t>(kUnitSize))};
+    int64_t& tagsCode = out[i].unit.tagsCode;
+    if (ConsumeQueueExt::isAddress(tagsCode)) tagsCode = resolved(tagsCode);
   }
   *count = static_cast<size_t>(n);
   return {};
+}
+
+int64_t ConsumeQueue::resolved(int64_t tagsCode) const {
+  if (!ext_) ext_ = std::make_unique<ConsumeQueueExt>(files_.directory());
+  return ext_->tagsCode(tagsCode);
 }
 
 Status ConsumeQueue::truncate(int64_t logEnd) {

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "consume_queue_ext.h"
 #include "lmq_entry.h"
 #include "mapped_file_queue.h"
 #include "status.h"
@@ -80,6 +81,7 @@ class ConsumeQueue {
   bool isAhead(int64_t offset) const { return !ahead_.empty() && offset >= filesEnd_; }
   Status putAhead(const Unit& unit, int64_t queueOffset);
   Result<Unit> unitAt(int64_t offset) const;
+  int64_t resolved(int64_t tagsCode) const;
   // First offset in [from, to) whose unit is not valid or, with `logEnd`, at or above it.
   Result<int64_t> scan(int64_t from, int64_t to, int64_t logEnd);
   Result<int64_t> searchEnd(int64_t from, int64_t to) const;
@@ -102,6 +104,7 @@ class ConsumeQueue {
   int64_t minFor_ = -1;  // the log minimum that min_ was computed for
   int64_t min_ = 0;
   mutable ReadBuffer buffer_;
+  mutable std::unique_ptr<ConsumeQueueExt> ext_;  // once a unit leads there
 };
 
 }  // namespace lmq

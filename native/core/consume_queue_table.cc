@@ -15,14 +15,12 @@ int32_t queueIdOf(const std::string& name) {
   return error == std::errc() && end == name.data() + name.size() && id >= 0 ? id : -1;
 }
 
-struct Found {
-  std::string topic;
-  int32_t queueId;
-  std::string path;
-};
+bool isLmqDirectory(const std::string& topic) { return topic.starts_with(kLmqPrefix); }
 
-// Calls `visit` for every directory that can be a queue.
-Status walk(const std::string& directory, const std::function<Status(const Found&)>& visit) {
+}  // namespace
+
+Status walkQueues(const std::string& directory,
+                  const std::function<Status(const QueueDirectory&)>& visit) {
   const Result<FileInfo> info = inspect(directory);
   if (!info.ok()) return info.status();
   if (!(*info).exists) return {};
@@ -41,13 +39,9 @@ Status walk(const std::string& directory, const std::function<Status(const Found
   return {};
 }
 
-bool isLmqDirectory(const std::string& topic) { return topic.starts_with(kLmqPrefix); }
-
-}  // namespace
-
 Result<uint64_t> ConsumeQueueTable::findFileSize(const std::string& directory, bool topicsOnly) {
   uint64_t size = 0;
-  Status status = walk(directory, [&](const Found& found) -> Status {
+  Status status = walkQueues(directory, [&](const QueueDirectory& found) -> Status {
     if (topicsOnly && isLmqDirectory(found.topic)) return {};
     const Result<std::vector<DirectoryEntry>> files = list(found.path);
     if (!files.ok()) return files.status();
@@ -73,7 +67,7 @@ Result<uint64_t> ConsumeQueueTable::findFileSize(const std::string& directory, b
 }
 
 Status ConsumeQueueTable::removeOdd(const std::string& directory, uint64_t size) {
-  return walk(directory, [&](const Found& found) -> Status {
+  return walkQueues(directory, [&](const QueueDirectory& found) -> Status {
     if (isLmqDirectory(found.topic)) return {};
     Result<std::vector<DirectoryEntry>> files = list(found.path);
     if (!files.ok()) return files.takeStatus();
@@ -88,7 +82,7 @@ Status ConsumeQueueTable::removeOdd(const std::string& directory, uint64_t size)
 }
 
 Status ConsumeQueueTable::load(bool dense, bool lmqDirectories) {
-  return walk(options_.directory, [&](const Found& found) -> Status {
+  return walkQueues(options_.directory, [&](const QueueDirectory& found) -> Status {
     if (isLmqDirectory(found.topic) != lmqDirectories) return {};
     const Result<ConsumeQueue*> queue = findOrCreate(topic(found.topic), found.queueId);
     return queue.ok() ? (*queue)->load(dense) : queue.status();
@@ -97,7 +91,7 @@ Status ConsumeQueueTable::load(bool dense, bool lmqDirectories) {
 
 Result<bool> ConsumeQueueTable::refresh(bool lmqDirectories) {
   bool came = false;
-  Status status = walk(options_.directory, [&](const Found& found) -> Status {
+  Status status = walkQueues(options_.directory, [&](const QueueDirectory& found) -> Status {
     if (isLmqDirectory(found.topic) != lmqDirectories) return {};
     const size_t known = queues_.size();
     const Result<ConsumeQueue*> queue = findOrCreate(topic(found.topic), found.queueId);

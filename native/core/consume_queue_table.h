@@ -16,6 +16,16 @@ namespace lmq {
 
 inline constexpr std::string_view kLmqPrefix = "%LMQ%";
 
+// A directory that can be a queue: …/<topic>/<queue id>.
+struct QueueDirectory {
+  std::string topic;
+  int32_t queueId;
+  std::string path;
+};
+// Calls `visit` for each below `directory`.
+Status walkQueues(const std::string& directory,
+                  const std::function<Status(const QueueDirectory&)>& visit);
+
 class ConsumeQueueTable {
  public:
   // Options of every queue; the directory is completed with topic and queue id.

@@ -29,6 +29,18 @@ int64_t baseOfFileName(const std::string& name) {
   return static_cast<int64_t>(base);
 }
 
+Result<uint64_t> findFileSize(const std::string& directory) {
+  const Result<FileInfo> info = inspect(directory);
+  if (!info.ok()) return info.status();
+  if (!(*info).exists) return uint64_t{0};
+  const Result<std::vector<DirectoryEntry>> files = list(directory);
+  if (!files.ok()) return files.status();
+  for (const DirectoryEntry& file : *files) {
+    if (!file.isDirectory && file.size > 0 && baseOfFileName(file.name) >= 0) return file.size;
+  }
+  return uint64_t{0};
+}
+
 MappedFileQueue::MappedFileQueue(Options options, Preparer* preparer)
     : options_(std::move(options)), preparer_(preparer) {
   if (preparer_ == nullptr || options_.access != Access::kWrite) options_.prepareAhead = 0;

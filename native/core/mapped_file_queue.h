@@ -17,6 +17,8 @@ namespace lmq {
 // 20 decimal digits; nullopt-like -1 for any other name (RocketMQ's file names, ASCII digits only).
 std::string fileNameOf(uint64_t base);
 int64_t baseOfFileName(const std::string& name);
+// The length of the files of such names in a directory; 0 if there is none with a byte.
+Result<uint64_t> findFileSize(const std::string& directory);
 
 class MappedFileQueue {
  public:

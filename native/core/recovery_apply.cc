@@ -174,7 +174,9 @@ Status redispatch(StoreParts& parts, int64_t from, int64_t mainFrom, int64_t to,
       continue;
     }
     if (step->position + static_cast<int64_t>(step->view.size) > to) break;
-    LMQ_TRY(dispatcher.dispatch(step->view, step->position < mainFrom));
+    // A broker's queue of inner batches is read as it is.
+    const bool main = step->position >= mainFrom && !parts.isBatchTopic(step->view.topic());
+    LMQ_TRY(dispatcher.dispatch(step->view, !main));
     ++report->dispatchedRecords;
   }
   return {};

@@ -45,6 +45,8 @@ Result<bool> refreshReader(StoreParts& parts) {
   parts.log->setEndPosition(end);
   Result<bool> queues = parts.queues->refresh(false);
   if (!queues.ok()) return queues;
+  Result<bool> batches = parts.refreshBatchQueues();
+  if (!batches.ok()) return batches;
   Result<bool> light = false;
   if (parts.lmq == nullptr) {
     light = parts.lmqDirectories->refresh(true);
@@ -54,8 +56,8 @@ Result<bool> refreshReader(StoreParts& parts) {
   if (!light.ok()) return light;
   RecoveryReport ignored;
   LMQ_TRY(catchUp(parts, before, &ignored));
-  if (*queues || *light) parts.quietRefreshes = 0;
-  return end > before || *queues || *light;
+  if (*queues || *light || *batches) parts.quietRefreshes = 0;
+  return end > before || *queues || *light || *batches;
 }
 
 }  // namespace lmq

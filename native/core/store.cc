@@ -62,6 +62,11 @@ Result<uint32_t> Store::topic(std::string_view name) {
   if (!isSafeName(name) || name.starts_with(kLmqPrefix)) {
     return Status(Code::kInvalidTopic, "The topic cannot name a queue.");
   }
+  if (parts_->isBatchTopic(name)) {
+    return Status(Code::kUnsupported,
+                  "The topic has a queue of inner batches, which are only read.")
+        .at(parts_->dir.batchConsumeQueue() + "/" + std::string(name));
+  }
   return parts_->queues->topic(name);
 }
 

@@ -111,7 +111,11 @@ class Store {
   // Reading ------------------------------------------------------------------------------------
   struct QueueRef {
     bool lmq = false;
-    uint64_t number = 0;  // of the light queue, or of the consume queue in queues().all()
+    // Of the light queue, or of the consume queue in queues().all(); from kBatch on, of the queue
+    // of inner batches.
+    uint64_t number = 0;
+    static constexpr uint64_t kBatch = uint64_t{1} << 40;
+    bool isBatch() const { return !lmq && number >= kBatch; }
   };
   struct Bounds {
     int64_t min = 0;
@@ -233,7 +237,10 @@ class Store {
   struct Scan;
   bool lmqIsDirectory() const { return parts_->lmq == nullptr; }
   Status scanUnits(const ReadRequest& request, Scan& scan, Page* page);
-  Status take(const ReadRequest& request, const PlacedUnit& placed, Scan& scan, Page* page);
+  const BatchConsumeQueue* batchOf(QueueRef queue) const;
+  // `width`: offsets that the unit stands for.
+  Status take(const ReadRequest& request, const PlacedUnit& placed, int64_t width, Scan& scan,
+              Page* page);
   // store_time.cc
   struct Timed;
   Status timedFrom(QueueRef queue, int64_t from, int64_t to, Timed* out);

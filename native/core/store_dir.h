@@ -77,6 +77,7 @@ class StoreDir {
   std::string commitLog() const { return commitLog_.empty() ? root_ + "/commitlog" : commitLog_; }
   std::string consumeQueue() const { return root_ + "/consumequeue"; }
   std::string index() const { return root_ + "/index"; }
+  std::string batchConsumeQueue() const { return root_ + "/batchconsumequeue"; }
   std::string lmq() const { return root_ + "/lmq"; }
   std::string state() const { return root_ + "/state"; }
   std::string offsets() const { return root_ + "/offsets"; }

@@ -9,19 +9,6 @@ namespace {
 constexpr uint64_t kQueueReserveStep = 64 * 1024;
 constexpr uint64_t kMaxPosition = uint64_t{1} << 53;  // a double holds positions up to here exactly
 
-// The length of the files of a commit log; 0 if there is none with a byte.
-Result<uint64_t> findLogFileSize(const std::string& directory) {
-  const Result<FileInfo> info = inspect(directory);
-  if (!info.ok()) return info.status();
-  if (!(*info).exists) return uint64_t{0};
-  const Result<std::vector<DirectoryEntry>> files = list(directory);
-  if (!files.ok()) return files.status();
-  for (const DirectoryEntry& file : *files) {
-    if (!file.isDirectory && file.size > 0 && baseOfFileName(file.name) >= 0) return file.size;
-  }
-  return uint64_t{0};
-}
-
 Status decide(const char* option, uint64_t found, uint64_t given, uint64_t fallback,
               const std::string& directory, uint64_t* size) {
   if (found != 0 && given != 0 && found != given) {
@@ -39,7 +26,7 @@ Status decide(const char* option, uint64_t found, uint64_t given, uint64_t fallb
 }  // namespace
 
 Status StoreParts::decideSizes() {
-  Result<uint64_t> log = findLogFileSize(dir.commitLog());
+  Result<uint64_t> log = findFileSize(dir.commitLog());
   if (!log.ok()) return log.takeStatus();
   Result<uint64_t> queue = ConsumeQueueTable::findFileSize(dir.consumeQueue());
   if (!queue.ok()) {
@@ -200,7 +187,32 @@ Status StoreParts::prepare() {
   Result<std::optional<OwnCheckpoint>> own = dir.readOwnCheckpoint();
   if (!own.ok()) return own.takeStatus();
   checkpoint = own->value_or(OwnCheckpoint{});
-  return {};
+  return refreshBatchQueues().status();
+}
+
+Result<bool> StoreParts::refreshBatchQueues() {
+  bool came = false;
+  Status status = walkQueues(dir.batchConsumeQueue(), [&](const QueueDirectory& found) -> Status {
+    const auto same = std::find_if(batchQueues.begin(), batchQueues.end(), [&](const auto& queue) {
+      return queue->topic() == found.topic && queue->queueId() == found.queueId;
+    });
+    const size_t index = static_cast<size_t>(same - batchQueues.begin());
+    if (same == batchQueues.end()) {
+      batchQueues.push_back(
+          std::make_unique<BatchConsumeQueue>(found.topic, found.queueId, found.path));
+    }
+    Result<bool> more = batchQueues[index]->refresh();
+    if (!more.ok() && more.status().code() != Code::kFileSize) return more.takeStatus();
+    came = came || (more.ok() && *more);
+    return {};
+  });
+  if (!status.ok()) return status;
+  return came;
+}
+
+bool StoreParts::isBatchTopic(std::string_view topic) const {
+  return std::any_of(batchQueues.begin(), batchQueues.end(),
+                     [topic](const auto& queue) { return queue->topic() == topic; });
 }
 
 }  // namespace lmq

@@ -7,6 +7,7 @@
 
 #include "commit_log.h"
 #include "commit_log_scan.h"
+#include "consume_queue_batch.h"
 #include "consume_queue_table.h"
 #include "consumer_offsets.h"
 #include "key_index.h"
@@ -28,6 +29,8 @@ struct StoreParts {
   // Light queues as RocketMQ keeps them, consumequeue/%LMQ%…/0: read by a reader of a foreign
   // directory, and imported when a directory is adopted.
   std::unique_ptr<ConsumeQueueTable> lmqDirectories;
+  // Queues of inner batches, as a broker keeps them. They are read, and nothing is stored there.
+  std::vector<std::unique_ptr<BatchConsumeQueue>> batchQueues;
   std::unique_ptr<LmqIndex> lmq;   // null in a reader of a foreign directory
   bool lmqInMemory = false;        // a reader had to build the index by itself
   std::unique_ptr<KeyIndex> keys;  // null if there is none
@@ -51,6 +54,9 @@ struct StoreParts {
   // Over the files that the log has now.
   CommitLogScan scanLog(const record::Check& check = {}) const;
   const KeyIndexShape& keyShape() const { return keyShape_; }
+  // Takes in what a broker has added to them. True if anything came.
+  Result<bool> refreshBatchQueues();
+  bool isBatchTopic(std::string_view topic) const;
   int64_t unitsPerFile() const {
     return static_cast<int64_t>(consumeQueueSize_ / ConsumeQueue::kUnitSize);
   }

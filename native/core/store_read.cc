@@ -23,7 +23,9 @@ bool hasTag(std::string_view tags, std::string_view tag) {
   return false;
 }
 
+// An extension that is not found says nothing of the tags: the record does.
 bool hasHash(std::string_view tags, int64_t tagsCode) {
+  if (ConsumeQueueExt::isAddress(tagsCode)) return true;
   while (!tags.empty()) {
     const size_t end = tags.find('\1');
     if (record::javaHash(tags.substr(0, end)) == static_cast<int32_t>(tagsCode)) return true;
@@ -42,7 +44,13 @@ struct Store::Scan {
   int64_t end = 0;        // records end at or below it
   int64_t skipBelow = 0;  // after an unreadable record: the start of the next log file
   bool stop = false;
+  int64_t messages = 0;         // in the rows; more than rows where those are inner batches
+  std::vector<int64_t> widths;  // offsets that each unit of an inner batch stands for
 };
+
+const BatchConsumeQueue* Store::batchOf(QueueRef queue) const {
+  return queue.isBatch() ? parts_->batchQueues[queue.number - QueueRef::kBatch].get() : nullptr;
+}
 
 Status Store::unitsAt(QueueRef queue, int64_t from, size_t max, PlacedUnit* out, size_t* count) {
   if (queue.lmq && !lmqIsDirectory()) {
@@ -50,6 +58,10 @@ Status Store::unitsAt(QueueRef queue, int64_t from, size_t max, PlacedUnit* out,
     // The log has what a damaged entry said: the next open builds the index again.
     if (status.code() == Code::kCorruptFile) LMQ_TRY(parts_->lmq->discard());
     return status;
+  }
+  if (queue.isBatch()) {
+    batchOf(queue)->units(from, max, out, count);
+    return {};
   }
   const auto& table = queue.lmq ? parts_->lmqDirectories : parts_->queues;
   return table->all()[queue.number]->units(from, max, out, count);
@@ -62,6 +74,13 @@ Status Store::boundsOf(QueueRef queue, Bounds* out) {
       return Status(Code::kInternal, "There is no such light queue.");
     out->max = parts_->lmq->nextOffset(queue.number);
     out->min = parts_->lmq->minOffset(queue.number, logMin);
+    return {};
+  }
+  if (queue.isBatch()) {
+    if (queue.number - QueueRef::kBatch >= parts_->batchQueues.size())
+      return Status(Code::kInternal, "There is no such queue.");
+    out->max = batchOf(queue)->maxOffset();
+    out->min = batchOf(queue)->minOffset(logMin);
     return {};
   }
   const auto& table = queue.lmq ? parts_->lmqDirectories : parts_->queues;
@@ -103,13 +122,15 @@ Status Store::read(const ReadRequest& request, Page* page) {
   if (from > max) return answer(ReadStatus::kOffsetOverflowBadly, max);
 
   page->status = ReadStatus::kNoMatchedMessage;
-  page->nextOffset = from;
+  const BatchConsumeQueue* batch = batchOf(request.queue);
+  const int64_t start = batch != nullptr ? batch->startOf(from) : from;
+  page->nextOffset = start;
   scan.byteLimit = std::clamp(request.maxBytes, kMinReadBytes, kMaxReadBytes);
   const bool onDevice = request.durable || parts_->options.syncFlush;
   scan.end = onDevice ? std::min(syncedPosition(), logEnd()) : logEnd();
   LMQ_TRY(scanUnits(request, scan, page));
   // Nothing was examined: the next unit is there, but its record is not to be seen yet.
-  if (scan.stop && page->nextOffset == from && page->rows.empty() && page->needed == 0) {
+  if (scan.stop && page->nextOffset == start && page->rows.empty() && page->needed == 0) {
     page->status = ReadStatus::kOffsetOverflowOne;
   }
   return {};
@@ -137,6 +158,13 @@ Status Store::scanUnits(const ReadRequest& request, Scan& scan, Page* page) {
       size_t count = 0;
       if (!scan.lock.owns_lock()) scan.lock.lock();
       LMQ_TRY(unitsAt(request.queue, page->nextOffset, wanted, page->units.data(), &count));
+      if (const BatchConsumeQueue* batch = batchOf(request.queue)) {
+        scan.widths.clear();
+        for (size_t i = 0; i < count; ++i) {
+          const int64_t offset = page->units[i].queueOffset;
+          scan.widths.push_back(batch->endOf(offset) - offset);
+        }
+      }
       scan.lock.unlock();
       if (count == 0) {
         if (page->rows.empty()) page->status = ReadStatus::kOffsetFoundNull;
@@ -150,7 +178,7 @@ Status Store::scanUnits(const ReadRequest& request, Scan& scan, Page* page) {
           if (scan.stop) break;
         }
         if (placed.queueOffset >= fileEnd && !page->rows.empty()) return {};
-        LMQ_TRY(take(request, placed, scan, page));
+        LMQ_TRY(take(request, placed, scan.widths.empty() ? 1 : scan.widths[i], scan, page));
       }
     }
     if (page->nextOffset >= page->bounds.max) break;
@@ -158,7 +186,8 @@ Status Store::scanUnits(const ReadRequest& request, Scan& scan, Page* page) {
   return {};
 }
 
-Status Store::take(const ReadRequest& request, const PlacedUnit& placed, Scan& scan, Page* page) {
+Status Store::take(const ReadRequest& request, const PlacedUnit& placed, int64_t width, Scan& scan,
+                   Page* page) {
   const StoreOptions& options = parts_->options;
   const Unit& unit = placed.unit;
   const int64_t recordEnd = unit.recordEnd();
@@ -172,16 +201,17 @@ Status Store::take(const ReadRequest& request, const PlacedUnit& placed, Scan& s
   if (!page->rows.empty() && unit.physicalOffset >= 0) {
     const bool hot = logEnd() - unit.physicalOffset <=
                      static_cast<int64_t>(physicalMemory_ / 100) * options.hotMemoryPercent;
-    const size_t count = page->rows.size();
-    if (count + 1 > request.maxMessages || page->bytes + size > scan.byteLimit ||
+    const int64_t count = scan.messages;
+    if (count + width > static_cast<int64_t>(request.maxMessages) ||
+        page->bytes + size > scan.byteLimit ||
         page->bytes + size > (hot ? options.hotBytes : options.coldBytes) ||
-        count + 1 > (hot ? options.hotCount : options.coldCount)) {
+        count + 1 > static_cast<int64_t>(hot ? options.hotCount : options.coldCount)) {
       scan.stop = true;
       return {};
     }
   }
   const auto pass = [&](ReadStatus status) {
-    page->nextOffset = placed.queueOffset + 1;
+    page->nextOffset = placed.queueOffset + width;
     if (page->rows.empty()) page->status = status;
     return Status();
   };
@@ -230,7 +260,8 @@ Status Store::take(const ReadRequest& request, const PlacedUnit& placed, Scan& s
   page->rows.push_back(row);
   page->bytes += size;
   page->status = ReadStatus::kFound;
-  page->nextOffset = placed.queueOffset + 1;
+  scan.messages += width;
+  page->nextOffset = placed.queueOffset + width;
   return {};
 }
 
@@ -274,7 +305,14 @@ Status Store::readAt(int64_t physicalOffset, bool verify, uint8_t* out, size_t s
 
 int64_t Store::findQueue(std::string_view topic, int32_t queueId) {
   const std::lock_guard<std::mutex> guard(lock_);
-  return parts_->queues->find(topic, queueId);
+  const int64_t queue = parts_->queues->find(topic, queueId);
+  if (queue >= 0) return queue;
+  const auto& batches = parts_->batchQueues;
+  for (size_t i = 0; i < batches.size(); ++i) {
+    if (batches[i]->topic() == topic && batches[i]->queueId() == queueId)
+      return static_cast<int64_t>(QueueRef::kBatch + i);
+  }
+  return -1;
 }
 
 int64_t Store::findLmq(std::string_view name) {
@@ -291,6 +329,12 @@ Status Store::listQueues(std::vector<QueueInfo>* out) {
     Bounds found;
     LMQ_TRY(boundsOf({false, i}, &found));
     if (found.max > 0) out->push_back({all[i]->topic(), all[i]->queueId(), found});
+  }
+  const auto& batches = parts_->batchQueues;
+  for (size_t i = 0; i < batches.size(); ++i) {
+    Bounds found;
+    LMQ_TRY(boundsOf({false, QueueRef::kBatch + i}, &found));
+    if (found.max > 0) out->push_back({batches[i]->topic(), batches[i]->queueId(), found});
   }
   return {};
 }

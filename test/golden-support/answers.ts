@@ -191,7 +191,7 @@ async function getOf(open: OpenStore, asked: Row): Promise<Row> {
     nextBeginOffset: result.nextOffset,
     minOffset: result.minOffset,
     maxOffset: result.maxOffset,
-    count: messages.length,
+    count: messages.reduce((sum, { messageCount }) => sum + messageCount, 0),
     bytes: messages.reduce((sum, { size }) => sum + size, 0),
     queueOffsets: messages.map((message) => message.offset),
   };

@@ -21,11 +21,23 @@ export function unitsInFiles(dir: string, topic: string, queueId: number): Unit[
         queueOffset: (Number(name) + at) / UNIT_SIZE,
         physicalOffset: Number(bytes.readBigInt64BE(at)),
         size,
-        tagsCode: Number(bytes.readBigInt64BE(at + 12)),
+        tagsCode: tagsCodeOf(dir, `${topic}/${queueId}`, bytes.readBigInt64BE(at + 12)),
       });
     }
   }
   return units;
+}
+
+/** Where a tags code is the address of an extension, the one that stands there (spec 5.5). */
+function tagsCodeOf(dir: string, queue: string, tagsCode: bigint): number {
+  if (tagsCode >= -(2n ** 31n)) return Number(tagsCode);
+  const files = path.join(dir, 'consumequeue_ext', queue);
+  const at = Number(tagsCode + 2n ** 63n);
+  const [file] = readdirSync(files)
+    .filter((name) => Number(name) <= at)
+    .sort()
+    .slice(-1);
+  return Number(readFileSync(path.join(files, file!)).readBigInt64BE(at - Number(file) + 2));
 }
 
 /** One past the last record that any queue has. */

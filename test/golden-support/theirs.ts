@@ -38,6 +38,17 @@ function recordOf(row: Row): Row {
 
 function queueOf({ type, maxPhysicOffset, ...row }: Row): FoundQueue {
   const units = rowsOf(row['units'] as Table).map(({ batchNum, ...unit }) => unit);
+  // Of a queue of inner batches this is the last record's start, and the next offset is none.
+  const end = units.at(-1);
+  if (type === 'BatchCQ' && end !== undefined) {
+    const maxPhysicOffset = (end['physicalOffset'] as number) + (end['size'] as number);
+    return {
+      ...row,
+      maxPhysicOffset,
+      nextOffset: row['maxOffset'],
+      units,
+    } as unknown as FoundQueue;
+  }
   const last = units.length > 0 && { maxPhysicOffset };
   return { ...row, ...last, units } as unknown as FoundQueue;
 }
