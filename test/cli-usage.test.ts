@@ -103,6 +103,39 @@ describe('wrong usage', () => {
     expect(run()).toMatchObject({ code: 2, out: '' });
   });
 
+  it('of an option that no command has, or of a conf that is none, is one line', () => {
+    const conf = path.join(work, 'not.conf');
+    for (const command of ['inspect', 'queues', 'verify', 'rebuild']) {
+      expect(run(command, whole, '--sizes', '1')).toMatchObject({ code: 2, out: '' });
+      const { code, err } = run(command, '--conf', conf);
+      expect(code).toBe(1);
+      expect(err).toMatch(/^STORE_NOT_FOUND: [^\n]+not\.conf[^\n]+\n$/);
+    }
+    expect(run('cat', '--conf', '').err).toMatch(/^error: conf must name a file\.\n$/);
+    expect(run('inspect', '').err).toBe('error: DIR is empty\n');
+  });
+
+  it('is met by help: of the program, and of every command that it lists', () => {
+    const { out } = run('--help');
+    const commands = [...out.matchAll(/^ {2}([a-z]+) DIR/gm)].map(([, name = '']) => name);
+    expect(commands).toEqual(
+      expect.arrayContaining(['inspect', 'queues', 'cat', 'verify', 'rebuild']),
+    );
+    expect(out).not.toMatch(/\[dir\]/);
+    for (const name of commands) {
+      const help = run(name, '--help');
+      expect({ code: help.code, err: help.err }, name).toEqual({ code: 0, err: '' });
+      expect(help.out).toMatch(new RegExp(`^Usage: lmq-store ${name} DIR`));
+      expect(help.out).toContain('--conf');
+      expect(help.out).toContain('--json');
+      expect(run(name), name).toMatchObject({
+        code: 2,
+        out: '',
+        err: 'error: missing argument DIR\n',
+      });
+    }
+  });
+
   it('is told from a question', () => {
     expect(run('--version')).toMatchObject({
       code: 0,

@@ -21,7 +21,7 @@ function build(): Command {
     .addHelpText(
       'after',
       '\nDIR is a store’s directory, this library’s or RocketMQ’s; --conf broker.conf can name it.' +
-        '\nOnly rebuild writes to DIR.' +
+        '\nOnly rebuild and export --in-place write to it.' +
         '\nOptions of a command: lmq-store COMMAND --help' +
         '\nExit code: 0 done, 1 found something wrong, 2 wrong usage.',
     );
