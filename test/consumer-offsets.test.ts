@@ -369,7 +369,7 @@ describe('after an unclean end', () => {
   it('damage is reported, and what is behind it counts', async () => {
     const store = await openWith();
     fill(store, 5);
-    queuesOf(store).forEach((queue, i) => queue.commit('g', i + 1));
+    for (const [i, queue] of queuesOf(store).entries()) queue.commit('g', i + 1);
     await store.close();
     // Two sources of 28 bytes, names of 32: this is in the first offset.
     const file = openSync(logOf(), 'r+');
