@@ -247,7 +247,7 @@ describe.skipIf(!canShim)('a disk', () => {
       expect(found).toBeGreaterThanOrEqual(told!.puts.filter((one) => one === 'put').length);
     }
     expect(at).toBeGreaterThan(15);
-  });
+  }, 180_000); // a process for every sync of a life
 });
 
 describe.skipIf(!canShim)('a file system', () => {
