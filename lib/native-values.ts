@@ -142,20 +142,6 @@ export interface NativeExportStep {
   readonly troubles: readonly { kind: string; count: number; example: string }[];
 }
 
-/** Positions in {@link Addon.args}. */
-export const ARG_STORE = 0;
-export const ARG_TOPIC = 1;
-export const ARG_QUEUE_ID = 2;
-/** -1: all of the body. */
-export const ARG_BODY_LENGTH = 3;
-/** The properties are in {@link NativeStore.staged}. */
-export const ARG_PROPERTIES_AT = 4;
-export const ARG_PROPERTIES_LENGTH = 5;
-/** -1: none. */
-export const ARG_PLAN = 6;
-/** NaN: the store timestamp. */
-export const ARG_BORN_TIMESTAMP = 7;
-
 /** Positions in {@link NativeStore.out} after `append`. */
 export const OUT_STATUS = 0;
 export const OUT_PHYSICAL_OFFSET = 1;

@@ -23,6 +23,7 @@ import type {
 } from './native-values.ts';
 
 export * from './native-retention.ts';
+export * from './native-args.ts';
 export * from './native-values.ts';
 
 /**

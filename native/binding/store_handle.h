@@ -16,7 +16,7 @@
 
 namespace lmq {
 
-// Positions in the array of arguments; lib/native-values.ts has the same names.
+// Positions in the array of arguments; lib/native-args.ts has the same names.
 namespace args {
 enum : size_t {
   kStore = 0,
