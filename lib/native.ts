@@ -22,8 +22,8 @@ import type {
   RecoveryReport,
 } from './native-values.ts';
 
-export * from './native-retention.ts';
 export * from './native-args.ts';
+export * from './native-retention.ts';
 export * from './native-values.ts';
 
 /**
