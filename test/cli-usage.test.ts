@@ -111,7 +111,6 @@ describe('wrong usage', () => {
       expect(code).toBe(1);
       expect(err).toMatch(/^STORE_NOT_FOUND: [^\n]+not\.conf[^\n]+\n$/);
     }
-    expect(run('cat', '--conf', '').err).toMatch(/^error: conf must name a file\.\n$/);
     expect(run('inspect', '').err).toBe('error: DIR is empty\n');
   });
 
