@@ -32,7 +32,7 @@ function openAt(directory, tuned = false) {
 
 function createLog(db) {
   db.exec(`
-    CREATE TABLE log (position INTEGER PRIMARY KEY, topic TEXT, queue INTEGER, born INTEGER, tags TEXT,
+    CREATE TABLE log (position INTEGER PRIMARY KEY, topic TEXT, queueId INTEGER, born INTEGER, tags TEXT,
                       keys TEXT, properties TEXT, crc INTEGER, body BLOB);
     CREATE TABLE ix (queue INTEGER, offset INTEGER, position INTEGER, size INTEGER,
                      PRIMARY KEY (queue, offset)) WITHOUT ROWID;`);
