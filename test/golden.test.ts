@@ -78,8 +78,9 @@ describe.each(storeNames)('%s', (name) => {
     await open.store.close();
     expect(treeOf(dir)).toEqual(tree);
     const theirs = theirAnswers(opened);
-    for (const { adoptedOnly, edit } of deviationsOf(name, way)) {
-      if (!adoptedOnly) edit?.(theirs, filesOf(openedWith));
+    for (const deviation of deviationsOf(name, way)) {
+      if (deviation.editReader) deviation.editReader(theirs, filesOf(openedWith));
+      else deviation.edit?.(theirs, filesOf(openedWith));
     }
     expect.soft(keys, 'keys').toEqual(modelOf(asked, theirs));
     const end = theirs.log.max;

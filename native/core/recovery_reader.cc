@@ -10,10 +10,21 @@ namespace {
 
 constexpr int kQuiet = 100;
 
+// The record at which the queues of a broker end. A kill may have come between its units, so that
+// some of its light queues lack it.
+int64_t lastQueued(const StoreParts& parts) {
+  int64_t last = -1;
+  for (const auto* table : {parts.queues.get(), parts.lmqDirectories.get()}) {
+    for (const auto& queue : table->all()) last = std::max(last, queue->lastPhysicalOffset());
+  }
+  return last;
+}
+
 }  // namespace
 
 Status catchUp(StoreParts& parts, int64_t lmqFrom, RecoveryReport* report) {
-  const int64_t mainFrom = std::max(queuesEnd(parts), parts.log->minPosition());
+  const int64_t queued = parts.lmq == nullptr ? lastQueued(parts) : queuesEnd(parts);
+  const int64_t mainFrom = std::max(queued, parts.log->minPosition());
   const int64_t from = parts.lmqInMemory ? std::min(lmqFrom, mainFrom) : mainFrom;
   return redispatch(parts, from, mainFrom, parts.log->endPosition(), report);
 }

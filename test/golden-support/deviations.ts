@@ -8,12 +8,12 @@ export interface Deviation {
   readonly stores: readonly string[];
   /** 'opened' or a variant; all of them, if absent. */
   readonly variant?: string;
-  /** A reader, who changes nothing, sees what the real store left. */
-  readonly adoptedOnly?: true;
   readonly row: string;
   readonly why: string;
   /** Changes its answers into ours. */
   edit?(answers: Answers, files: Files): void;
+  /** Into those of a reader, where they are not the same. */
+  editReader?(answers: Answers, files: Files): void;
   /** The same for what is put last. */
   editNext?(next: Row[]): void;
 }
@@ -69,15 +69,13 @@ export const deviations: readonly Deviation[] = [
   },
   {
     stores: ['lmq-trailing'],
-    adoptedOnly: true,
     row: 'Q1, Q23, design 7',
-    why: 'light queues before a plain name get their message too, in adopted directories from the last unit on',
-    edit(answers, files) {
-      const [a, b] = answers.queues as [Answers['queues'][0], Answers['queues'][0]];
-      const places = ({ units }: typeof a) =>
-        units.map((unit) => [unit.queueOffset, unit.physicalOffset] as const);
-      setQueue(answers, files, queueAt(answers, '%LMQ%a', 0, [...places(a), [5, 2155]]));
-      setQueue(answers, files, queueAt(answers, '%LMQ%b', 0, [...places(b), [3, 2155]]));
+    why: 'light queues before a plain name get their message too, from the last unit on',
+    edit: lightOfLast,
+    editReader(answers, files) {
+      lightOfLast(answers, files);
+      // A page of a queue that lies in files ends at the place that no message has.
+      answers.gets = answers.gets.map((get) => endedAtGap(get, answers));
     },
     editNext: (next) => setOffsets(next, [{ light: '6,4' }]),
   },
@@ -129,4 +127,27 @@ export function deviationsOf(store: string, variant: string): readonly Deviation
   return deviations.filter(
     (one) => one.stores.includes(store) && (one.variant ?? variant) === variant,
   );
+}
+
+function lightOfLast(answers: Answers, files: Files): void {
+  const [a, b] = answers.queues as [Answers['queues'][0], Answers['queues'][0]];
+  const places = ({ units }: typeof a) =>
+    units.map((unit) => [unit.queueOffset, unit.physicalOffset] as const);
+  setQueue(answers, files, queueAt(answers, '%LMQ%a', 0, [...places(a), [5, 2155]]));
+  setQueue(answers, files, queueAt(answers, '%LMQ%b', 0, [...places(b), [3, 2155]]));
+}
+
+function endedAtGap(get: Row, { queues }: Answers): Row {
+  const offsets = get['queueOffsets'] as number[];
+  const first = offsets.filter((offset, index) => offset === offsets[0]! + index);
+  if (first.length === offsets.length) return get;
+  const { units } = queues.find(({ topic }) => topic === get['topic']) as Answers['queues'][0];
+  const found = units.filter(({ queueOffset }) => first.includes(queueOffset));
+  return {
+    ...get,
+    nextBeginOffset: first.at(-1)! + 1,
+    count: found.length,
+    bytes: found.reduce((sum, { size }) => sum + size, 0),
+    queueOffsets: first,
+  };
 }

@@ -93,12 +93,18 @@ export function put(store: MessageStore, step: Put | BatchPut): Row {
   };
 }
 
-function putBatch(
-  store: MessageStore,
-  { messages, properties, ...batch }: BatchPut,
-): AppendResult[] {
+function putBatch(store: MessageStore, step: BatchPut): AppendResult[] {
   // A batch of ours has no properties beside its messages'; of theirs, one with DELAY is refused.
-  if (properties !== undefined) throw new StoreError('STORE_INVALID_MESSAGE', 'A batch has none.');
+  if (step.properties !== undefined) {
+    throw new StoreError('STORE_INVALID_MESSAGE', 'A batch has none.');
+  }
+  return store.appendBatch(messagesOf(step));
+}
+
+/** The one message of a put, or those of a batch. */
+export function messagesOf(step: Put | BatchPut): Message[] {
+  if (step.op === 'put') return [messageOf(step)];
+  const { messages, properties, ...batch } = step;
   const own = messages.map((message) => ({ ...batch, flag: undefined, ...message, op: 'put' }));
-  return store.appendBatch(own.map((one) => messageOf(one as Put)));
+  return own.map((one) => messageOf(one as Put));
 }

@@ -40,15 +40,15 @@ function tagsCodeOf(dir: string, queue: string, tagsCode: bigint): number {
   return Number(readFileSync(path.join(files, file!)).readBigInt64BE(at - Number(file) + 2));
 }
 
-/** One past the last record that any queue has. */
-function endOfUnits(dir: string): number {
+/** The last record that any queue has: a kill may have come between its units, so it is looked at again. */
+function lastRecordIn(dir: string): number {
   const root = path.join(dir, 'consumequeue');
   const queues = existsSync(root) ? readdirSync(root, { recursive: true, encoding: 'utf8' }) : [];
-  const ends = queues
+  const last = queues
     .filter((queue) => /^[^/]+\/\d+$/.test(queue))
     .map((queue) => unitsInFiles(dir, path.dirname(queue), Number(path.basename(queue))).at(-1))
-    .map((last) => (last ? last.physicalOffset + last.size : 0));
-  return Math.max(0, ...ends);
+    .map((unit) => unit?.physicalOffset ?? 0);
+  return Math.max(0, ...last);
 }
 
 /**
@@ -64,10 +64,13 @@ export function shownQueue(
   const isLight = topic.startsWith('%LMQ%');
   // A light queue has no other queues than 0: another one comes of offsets that were made up (Q21).
   if (isLight && queueId !== 0) return queueWith(topic, queueId, 0, 0, []);
-  const end = endOfUnits(dir);
+  const from = lastRecordIn(dir);
+  const inFiles = unitsInFiles(dir, topic, queueId);
+  const has = ({ physicalOffset }: Unit) =>
+    physicalOffset <= (inFiles.at(-1)?.physicalOffset ?? -1);
   const units = [
-    ...unitsInFiles(dir, topic, queueId),
-    ...adopted.units.filter((unit) => unit.physicalOffset >= end),
+    ...inFiles,
+    ...adopted.units.filter((unit) => unit.physicalOffset >= from && !has(unit)),
   ];
   const left = units.filter((unit) => unit.size !== BLANK && unit.physicalOffset >= min);
   const whole = left.filter((unit) => unit.physicalOffset + unit.size <= max);
