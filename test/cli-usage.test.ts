@@ -127,6 +127,16 @@ describe('wrong usage', () => {
       expect(help.out).toMatch(new RegExp(`^Usage: lmq-store ${name} DIR`));
       expect(help.out).toContain('--conf');
       expect(help.out).toContain('--json');
+      for (const args of [
+        [name, '--conf', ''],
+        [name, whole, '--conf='],
+      ]) {
+        expect(run(...args), name).toMatchObject({
+          code: 2,
+          out: '',
+          err: 'error: --conf names no file\n',
+        });
+      }
       expect(run(name), name).toMatchObject({
         code: 2,
         out: '',

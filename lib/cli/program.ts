@@ -70,6 +70,7 @@ export function runOnStore<Rest extends unknown[]>(
     const command = args.pop() as Command;
     const options = args.pop() as { conf?: string };
     await execute(command, async () => {
+      if (options.conf === '') throw new UsageError('--conf names no file');
       const given = args as (string | undefined)[];
       const wanted = given.length - spare(options);
       const needless = given.slice(wanted).find((operand) => operand !== undefined);
