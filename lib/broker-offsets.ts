@@ -4,20 +4,24 @@
  */
 import { readFileSync, type Stats, statSync } from 'node:fs';
 import path from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
-import { type ConsumerOffset, parseConsumerOffsets } from './consumer-offset-json.ts';
+import {
+  CONSUMER_OFFSET_FILES,
+  type ConsumerOffset,
+  type ConsumerOffsetFile,
+} from './consumer-offset-json.ts';
+import { ConsumerOffsetParser } from './consumer-offset-parser.ts';
 import { failureOf } from './errors.ts';
 import type { NativeStore, RecoveryNote } from './native.ts';
 import { OUT_OFFSET, OUT_STATUS } from './native.ts';
 
-/** By their numbers in native. */
-const NAMES = ['consumerOffset', 'lmqConsumerOffset'] as const;
-export type BrokerOffsetsName = (typeof NAMES)[number];
-
 /** A million offsets take about 50 MB. */
-const MAX_BYTES = 256 * 1024 * 1024;
+export const MAX_OFFSET_FILE = 256 * 1024 * 1024;
 /** Offsets set back that are noted one by one. */
 const MAX_LOWERED = 20;
+/** Between two chances for the event loop: a few ms. */
+const AT_ONCE = 20_000;
 
 interface Found {
   readonly number: number;
@@ -27,56 +31,84 @@ interface Found {
   readonly offsets: ConsumerOffset[];
 }
 
+/** Work that may pause where it yields. */
+type Work<T> = Generator<void, T>;
+
 export class BrokerOffsets {
   readonly #native: NativeStore;
   readonly #config: string;
   /** Of the files as they were last looked at. */
   #seen = '';
+  /** When a reader may look again, by performance.now(). */
+  #notBefore = 0;
 
   constructor(native: NativeStore, directory: string) {
     this.#native = native;
     this.#config = path.join(directory, 'config');
   }
 
-  load(): RecoveryNote[] {
-    this.#seen = this.#look();
-    const notes: RecoveryNote[] = [];
-    const changed = NAMES.map((name, number) => this.#read(name, number, notes)).filter(
-      (found) => found !== undefined,
-    );
-    // Switching light queues on or off changes which of the two a broker writes.
-    changed.sort((a, b) => a.time - b.time);
-    for (const found of changed) this.#take(found, notes);
-    return notes;
+  /** Gives the event loop its turn every few ms. */
+  async load(): Promise<RecoveryNote[]> {
+    const work = this.#load();
+    for (;;) {
+      const step = work.next();
+      if (step.done) return step.value;
+      await setImmediate();
+    }
   }
 
   /** A reader beside a broker, which writes its files every few seconds. */
   refresh(): void {
-    if (this.#look() !== this.#seen) this.load();
+    const begun = performance.now();
+    if (begun < this.#notBefore || this.#look() === this.#seen) return;
+    const work = this.#load();
+    let pauses = 0;
+    while (!work.next().done) pauses++;
+    // Reading very many takes long: never more than a tenth of the time goes into it.
+    const now = performance.now();
+    if (pauses > 0) this.#notBefore = now + 9 * (now - begun);
   }
 
-  noteWritten(name: BrokerOffsetsName, content: string): void {
-    this.#native.noteOffsetSource(NAMES.indexOf(name), stampOf(Buffer.from(content)));
+  noteWritten(name: ConsumerOffsetFile, { value }: ContentStamp): void {
+    this.#native.noteOffsetSource(CONSUMER_OFFSET_FILES.indexOf(name), value);
+  }
+
+  *#load(): Work<RecoveryNote[]> {
+    this.#seen = this.#look();
+    const notes: RecoveryNote[] = [];
+    const changed: Found[] = [];
+    for (const [number, name] of CONSUMER_OFFSET_FILES.entries()) {
+      const found = yield* this.#read(name, number, notes);
+      if (found) changed.push(found);
+    }
+    // Switching light queues on or off changes which of the two a broker writes.
+    changed.sort((a, b) => a.time - b.time);
+    for (const found of changed) yield* this.#take(found, notes);
+    return notes;
   }
 
   #look(): string {
-    const files = NAMES.map((name) => statOf(path.join(this.#config, `${name}.json`)));
+    const files = CONSUMER_OFFSET_FILES.map((name) =>
+      statOf(path.join(this.#config, `${name}.json`)),
+    );
     return files.map((s) => (s ? `${s.ino} ${s.size} ${s.mtimeMs}` : '')).join();
   }
 
   /** A file that has changed; as a broker does, what it kept before where the file is damaged. */
-  #read(name: string, number: number, notes: RecoveryNote[]): Found | undefined {
+  *#read(name: string, number: number, notes: RecoveryNote[]): Work<Found | undefined> {
     for (const suffix of ['.json', '.json.bak']) {
       const file = path.join(this.#config, name + suffix);
       const stat = statOf(file);
       if (!stat) continue;
       try {
-        if (stat.size > MAX_BYTES) throw new RangeError(`it has more than ${MAX_BYTES} bytes`);
+        if (stat.size > MAX_OFFSET_FILE)
+          throw new RangeError(`it has more than ${MAX_OFFSET_FILE} bytes`);
         const bytes = readFileSync(file);
-        const stamp = stampOf(bytes);
+        const stamp = new ContentStamp().add(bytes).value;
         if (stamp === this.#native.offsetSource(number)) return undefined;
-        const offsets = parseConsumerOffsets(bytes.toString());
-        return { number, stamp, time: stat.mtimeMs, file, offsets };
+        const parser = new ConsumerOffsetParser(bytes.toString());
+        while (!parser.step(AT_ONCE)) yield;
+        return { number, stamp, time: stat.mtimeMs, file, offsets: parser.offsets };
       } catch (error) {
         const why = error instanceof Error ? error.message : String(error);
         const message = `Consumer offsets could not be read from the file: ${why}`;
@@ -86,13 +118,14 @@ export class BrokerOffsets {
     return undefined;
   }
 
-  #take({ number, stamp, file, offsets }: Found, notes: RecoveryNote[]): void {
+  *#take({ number, stamp, file, offsets }: Found, notes: RecoveryNote[]): Work<void> {
     const native = this.#native;
     let lowered = 0;
     const note = (code: string, message: string, offset: number) => {
       if (++lowered <= MAX_LOWERED) notes.push({ code, message, path: file, offset });
     };
-    for (const { group, topic, queueId, offset } of offsets) {
+    for (const [i, { group, topic, queueId, offset }] of offsets.entries()) {
+      if (i % AT_ONCE === AT_ONCE - 1) yield;
       native.restore(group, topic, queueId, offset);
       const where = `queue ${queueId} of ${topic}`;
       if (native.out[OUT_STATUS] !== 0) {
@@ -119,7 +152,19 @@ function statOf(file: string): Stats | undefined {
   return statSync(file, { throwIfNoEntry: false });
 }
 
-/** Never 0, and exact in a double. */
-function stampOf(bytes: Buffer): number {
-  return crc32(bytes) * 2 ** 20 + (bytes.length % 2 ** 20) + 1;
+/** What a file holds, as a number that is exact in a double. */
+export class ContentStamp {
+  #crc = 0;
+  #length = 0;
+
+  add(bytes: Buffer): this {
+    this.#crc = crc32(bytes, this.#crc);
+    this.#length += bytes.length;
+    return this;
+  }
+
+  /** Never 0. */
+  get value(): number {
+    return this.#crc * 2 ** 20 + (this.#length % 2 ** 20) + 1;
+  }
 }

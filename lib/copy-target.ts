@@ -15,9 +15,9 @@ const CODES: Record<string, StoreErrorCode> = {
 };
 
 /** Node's errors of the file system, as ours. */
-function fromSystem(error: unknown): unknown {
+export function fromSystem(error: unknown): unknown {
   const { code = '', message, path, errno } = error as NodeJS.ErrnoException;
-  if (!(error instanceof Error) || errno === undefined) return error;
+  if (!(error instanceof Error) || error instanceof StoreError || errno === undefined) return error;
   const facts = { ...(path === undefined ? {} : { path }), errno: Math.abs(errno) };
   return new StoreError(CODES[code] ?? 'STORE_IO', message, facts);
 }
@@ -55,6 +55,25 @@ export async function writeSynced(path: string, text: string): Promise<void> {
     await handle.sync();
   } finally {
     await handle.close();
+  }
+  await sync(dirname(path));
+}
+
+/** Writes a file that is at its name whole and on disk when this resolves, or not at all. */
+export async function writeAside(path: string, parts: Iterable<Buffer>): Promise<void> {
+  const aside = `${path}.unfinished`;
+  try {
+    const handle = await open(aside, 'w');
+    try {
+      for (const part of parts) await handle.writeFile(part);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(aside, path);
+  } catch (error) {
+    await rm(aside, { force: true });
+    throw error;
   }
   await sync(dirname(path));
 }

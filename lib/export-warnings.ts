@@ -25,6 +25,8 @@ const MESSAGES: Readonly<Record<string, string>> = {
     'places in the log are damaged: a broker that recovers over one ends its log there and drops the rest.',
   unsafeName: 'queues cannot be directories; they were left out.',
   emptied: 'queues have no message left and were left out: a broker numbers their next message 0.',
+  offsetAhead:
+    'consumer offsets lay beyond the end of their queue in the copy; they were set to that end.',
   gap: 'gaps lie in the numbering of queues; they were filled with blank units.',
   blankStart:
     'queues begin above offset 0 while the log begins at 0: a broker tells their minimum as the start of their first file.',

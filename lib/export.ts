@@ -11,8 +11,9 @@ import {
   topicRow,
   topicsJson,
 } from './broker-files.ts';
-import { copyInto, writeSynced } from './copy-target.ts';
+import { copyInto, fromSystem, writeSynced } from './copy-target.ts';
 import type { Trace } from './errors.ts';
+import { writeConsumerOffsets } from './export-offsets.ts';
 import { type ExportWarning, lastingWarnings, warningsOf } from './export-warnings.ts';
 import { LMQ_PREFIX } from './lmq.ts';
 import type { NativeExportStep } from './native.ts';
@@ -39,6 +40,8 @@ export interface ExportReport {
   readonly topicQueues: number;
   /** With messages; others have no directory in RocketMQ's form. */
   readonly lightQueues: number;
+  /** Of groups in queues, in `config/lmqConsumerOffset.json`; none passes the end of its queue. */
+  readonly consumerOffsets: number;
   /** What would trouble a broker or its clients; empty if nothing would. */
   readonly warnings: readonly ExportWarning[];
 }
@@ -54,9 +57,11 @@ export function exportTo(
   options: ExportOptions,
   trace: Trace,
 ): Promise<ExportReport> {
-  const work = copyInto(dir, session.config.native.path, async (aside, path) => {
-    const step = await copySteps(session, 'broker', aside, options);
-    return writeBrokerFiles(session, aside, path, step, options);
+  const work = copyInto(dir, session.config.native.path, (aside, path) => {
+    session.offsets.refresh();
+    return copySteps(session, 'broker', aside, options, (step) =>
+      writeBrokerFiles(session, aside, path, step, options),
+    );
   });
   return session.hold(work, trace);
 }
@@ -67,8 +72,13 @@ export async function exportInPlace(
   options: ExportOptions,
 ): Promise<ExportReport> {
   const { path } = session.config.native;
-  const step = await copySteps(session, 'inPlace', path, options);
-  return writeBrokerFiles(session, path, path, step, options);
+  session.offsets.refresh();
+  const work = copySteps(session, 'inPlace', path, options, (step) =>
+    writeBrokerFiles(session, path, path, step, options),
+  );
+  return work.catch((error: unknown) => {
+    throw fromSystem(error);
+  });
 }
 
 /** `dir` is where the files are written, `path` where the directory will lie. */
@@ -86,6 +96,7 @@ async function writeBrokerFiles(
   const file = join(dir, 'config', 'topics.json');
   const lights = lightQueueRoutes ? lightQueueRows(session) : [];
   await writeSynced(file, topicsJson([...topics, ...lights], await knownTopics(file, warnings)));
+  const consumerOffsets = await writeConsumerOffsets(session, dir, dir === path, warnings);
   const conf = await confName(dir, warnings);
   await writeSynced(join(dir, conf), brokerConf(path, settingsOf(session, step)));
   return {
@@ -98,6 +109,7 @@ async function writeBrokerFiles(
     topics: topics.length,
     topicQueues: step.topicQueues,
     lightQueues: step.lightQueues,
+    consumerOffsets,
     warnings,
   };
 }

@@ -141,7 +141,7 @@ export interface NativeStore {
   restore(group: string, topic: string, queueId: number, offset: number): void;
   committed(group: string, topic: string, queueId: number): void;
   groups(): string[];
-  consumerOffsets(cursor: number, limit: number): { offsets: ConsumerOffset[]; cursor: number };
+  consumerOffsets(cursor: number, limit: number): NativeOffsetsPage;
   /** What a file of RocketMQ's held when offsets were last taken from it; 0: never. */
   offsetSource(file: number): number;
   noteOffsetSource(file: number, stamp: number): void;
@@ -171,6 +171,19 @@ export interface NativeStore {
   /** Begins a copy into an empty directory; takes the place of any other. */
   exportBegin(kind: NativeExportKind, target: string): void;
   exportStep(): Promise<NativeExportStep>;
+  /**
+   * Offsets of an export that is done, none beyond the end of its exported queue: groups that are no
+   * light queues first, the queues of one topic and group together.
+   */
+  exportOffsets(cursor: number, limit: number): NativeOffsetsPage;
+  /** Lets go of what the copy holds. */
+  exportEnd(): void;
+}
+
+/** `cursor` -1 when there are no more. */
+export interface NativeOffsetsPage {
+  readonly offsets: ConsumerOffset[];
+  readonly cursor: number;
 }
 
 export interface Addon {

@@ -1,8 +1,8 @@
 /** Where groups are in queues: committed, asked for, listed. */
 import { realpathSync } from 'node:fs';
-import { BrokerOffsets } from './broker-offsets.ts';
+import { BrokerOffsets, type ContentStamp } from './broker-offsets.ts';
 import { textOf, within } from './checks.ts';
-import type { ConsumerOffset } from './consumer-offset-json.ts';
+import type { ConsumerOffset, ConsumerOffsetFile } from './consumer-offset-json.ts';
 import { asking, failureOf, rangeMistake, StoreError } from './errors.ts';
 import type { NativeStore, RecoveryNote } from './native.ts';
 import { OUT_OFFSET, OUT_STATUS } from './native.ts';
@@ -45,7 +45,7 @@ export class Offsets {
   }
 
   /** Takes in what RocketMQ wrote since we last looked; says what could not be. */
-  load(): RecoveryNote[] {
+  load(): Promise<RecoveryNote[]> {
     return this.#broker.load();
   }
 
@@ -79,21 +79,17 @@ export class Offsets {
       : { offsets: page.offsets, cursor: String(page.cursor) };
   }
 
-  /** All of them, a page at a time. */
-  *all(): Generator<ConsumerOffset, void> {
-    for (let cursor: string | undefined = '0'; cursor !== undefined; ) {
-      const page: ConsumerOffsetsPage = this.page({ cursor });
-      yield* page.offsets;
-      cursor = page.cursor;
-    }
+  /** Takes in what RocketMQ wrote meanwhile, in a store that is written too. */
+  refresh(): void {
+    this.#broker.refresh();
   }
 
   /**
    * That a file of RocketMQ's in this directory now has this content, which is ours: it is not
    * taken in when the directory is opened again.
    */
-  noteWritten(name: 'consumerOffset' | 'lmqConsumerOffset', content: string): void {
-    this.#broker.noteWritten(name, content);
+  noteWritten(file: ConsumerOffsetFile, content: ContentStamp): void {
+    this.#broker.noteWritten(file, content);
   }
 
   /** Takes a queue for a group's follower; what it gives ends that. */

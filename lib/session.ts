@@ -124,7 +124,7 @@ export class Session {
   /** A store whose offsets cannot be read is not open. */
   async #loadOffsets(trace: Trace): Promise<void> {
     try {
-      const notes = this.offsets.load();
+      const notes = await this.offsets.load();
       this.recovery = { ...this.recovery, notes: [...this.recovery.notes, ...notes] };
     } catch (error) {
       await this.close(trace);

@@ -29,13 +29,14 @@ export interface SnapshotReport {
 /** Native has one copy at a time. */
 const running = new WeakSet<Session>();
 
-/** All the steps of a copy; gives what the last one tells. */
-export async function copySteps(
+/** All the steps of a copy; `finish` gets what the last one tells, while native still has the copy. */
+export async function copySteps<T>(
   session: Session,
   kind: NativeExportKind,
   target: string,
   { signal, onProgress }: CopyOptions,
-): Promise<NativeExportStep> {
+  finish: (last: NativeExportStep) => T | Promise<T>,
+): Promise<T> {
   if (running.has(session)) {
     throw new StoreError('STORE_BUSY', 'Another snapshot or export of this store is under way.');
   }
@@ -48,9 +49,10 @@ export async function copySteps(
       const step = await session.native.exportStep();
       const { position, total, units } = step;
       onProgress?.({ position, total, units });
-      if (step.done) return step;
+      if (step.done) return await finish(step);
     }
   } finally {
+    session.native.exportEnd();
     running.delete(session);
   }
 }
@@ -61,9 +63,13 @@ export function snapshot(
   options: CopyOptions,
   trace: Trace,
 ): Promise<SnapshotReport> {
-  const work = copyInto(dir, session.config.native.path, async (aside, path) => {
-    const { logMin, logEnd, logFiles } = await copySteps(session, 'snapshot', aside, options);
-    return { path, logMin, logEnd, logFiles };
-  });
+  const work = copyInto(dir, session.config.native.path, (aside, path) =>
+    copySteps(session, 'snapshot', aside, options, ({ logMin, logEnd, logFiles }) => ({
+      path,
+      logMin,
+      logEnd,
+      logFiles,
+    })),
+  );
   return session.hold(work, trace);
 }

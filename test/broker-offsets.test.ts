@@ -2,10 +2,10 @@
 import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { consumerOffsetJson } from '../lib/consumer-offset-json.ts';
 import { MessageStore, type StoreReader } from '../lib/index.ts';
 import { BROKER, unpack } from './golden-support/stores.ts';
 import { freshDirectories, treeOf } from './support/files.ts';
+import { offsetFiles } from './support/offsets.ts';
 import { quiet } from './support/stores.ts';
 
 const fresh = freshDirectories();
@@ -143,7 +143,7 @@ describe("a broker's offsets", () => {
       queueId: i,
       offset: i === 0 ? 1 : 0,
     }));
-    write('lmqConsumerOffset.json', consumerOffsetJson(many).lmqConsumerOffset);
+    write('lmqConsumerOffset.json', offsetFiles(many).lmqConsumerOffset);
     const taken = await openWith();
     expect(taken.recovery.notes).toEqual([]);
     await taken.close();

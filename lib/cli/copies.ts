@@ -1,6 +1,17 @@
 /** `snapshot DIR OUT` and `export DIR OUT`: copies of a store, for backup and for a broker. */
-import { type ExportReport, MessageStore } from '../index.ts';
-import { bytes, count, DONE, Progress, plural, print, printable, printJson } from './output.ts';
+import { type ExportReport, isStoreError, MessageStore } from '../index.ts';
+import { CommandError } from './errors.ts';
+import {
+  bytes,
+  count,
+  DONE,
+  Progress,
+  plural,
+  print,
+  printable,
+  printJson,
+  UsageError,
+} from './output.ts';
 import type { Target } from './target.ts';
 
 interface Options {
@@ -9,6 +20,7 @@ interface Options {
 
 interface ExportOptions extends Options {
   inPlace?: boolean;
+  adopt?: boolean;
   routes?: boolean;
 }
 
@@ -45,8 +57,9 @@ export async function exportStore(
   target: Target,
   ...rest: [out: string, options: ExportOptions] | [options: ExportOptions]
 ): Promise<number> {
-  const { json, inPlace, routes } = rest[rest.length - 1] as ExportOptions;
-  const store = inPlace ? await MessageStore.open(target) : await MessageStore.openReader(target);
+  const { json, inPlace, adopt = false, routes } = rest[rest.length - 1] as ExportOptions;
+  if (adopt && !inPlace) throw new UsageError('--adopt goes with --in-place');
+  const store = inPlace ? await openToWrite(target, adopt) : await MessageStore.openReader(target);
   try {
     const report = await watched('export', (onProgress) => {
       const options = { onProgress, lightQueueRoutes: routes };
@@ -62,11 +75,24 @@ export async function exportStore(
   return DONE;
 }
 
+async function openToWrite(target: Target, adopt: boolean): Promise<MessageStore> {
+  try {
+    return await MessageStore.open({ ...target, adopt });
+  } catch (error) {
+    if (!isStoreError(error, 'STORE_FOREIGN_DIRECTORY')) throw error;
+    const hint = 'With --adopt it is taken over first; without --in-place it is only read.';
+    const { code, message, path } = error;
+    throw Object.assign(new CommandError(code, message, hint), { path });
+  }
+}
+
 async function show(report: ExportReport): Promise<void> {
-  const { path, conf, messages, topics, topicQueues, lightQueues, warnings } = report;
+  const { path, conf, messages, topics, topicQueues, lightQueues, consumerOffsets, warnings } =
+    report;
   const queues = `${plural(topicQueues, 'queue')} of ${plural(topics, 'topic')}`;
+  const offsets = plural(consumerOffsets, 'consumer offset');
   await print(
-    `${printable(path)}: ${plural(messages, 'message')}, ${queues}, ${count(lightQueues)} light`,
+    `${printable(path)}: ${plural(messages, 'message')}, ${queues}, ${count(lightQueues)} light, ${offsets}`,
   );
   await print(`start a broker with ${printable(conf)}`);
   for (const { kind, message } of warnings) await print(`${kind}\t${printable(message)}`);

@@ -86,6 +86,7 @@ function build(): Command {
     ['out', 'a directory that is absent or empty'],
   )
     .option('--in-place', 'make DIR itself ready, in place of a copy')
+    .option('--adopt', 'with --in-place: take over a directory of RocketMQ’s')
     .option('--routes', 'rows for light queues in topics.json, however many there are')
     .option('--no-routes', 'no such rows (default: up to 10,000 light queues)')
     .action(

@@ -62,6 +62,9 @@ void addExportCalls(Napi::Env env, Napi::Object object,
         },
         [progress](Napi::Env answerEnv) -> Napi::Value { return toObject(answerEnv, *progress); });
   };
+  // Lets go of what the copy holds; between two steps.
+  const auto end = [handle](const Napi::CallbackInfo&) { handle->exporter.reset(); };
+  object["exportEnd"] = Napi::Function::New(env, end, "exportEnd");
   object["exportBegin"] = Napi::Function::New(env, begin, "exportBegin");
   object["exportStep"] = Napi::Function::New(env, step, "exportStep");
 }

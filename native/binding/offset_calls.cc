@@ -75,24 +75,37 @@ Napi::Value groups(const Napi::CallbackInfo& info, ConsumerOffsets& offsets) {
   return list;
 }
 
-Napi::Value consumerOffsets(const Napi::CallbackInfo& info, ConsumerOffsets& offsets) {
+// A page of offsets, as `list` gives them for a cursor and a limit.
+template <typename List>
+Napi::Value page(const Napi::CallbackInfo& info, const List& list) {
   uint64_t cursor =
       static_cast<uint64_t>(std::max<int64_t>(0, info[0].As<Napi::Number>().Int64Value()));
   std::vector<ConsumerOffsets::Offset> found;
-  const bool more = offsets.list(&cursor, info[1].As<Napi::Number>().Uint32Value(), &found);
-  Napi::Array list = Napi::Array::New(info.Env(), found.size());
+  const bool more = list(&cursor, info[1].As<Napi::Number>().Uint32Value(), &found);
+  Napi::Array rows = Napi::Array::New(info.Env(), found.size());
   for (size_t i = 0; i < found.size(); ++i) {
     Napi::Object row = Napi::Object::New(info.Env());
     row["group"] = Napi::String::New(info.Env(), found[i].group);
     row["topic"] = Napi::String::New(info.Env(), found[i].topic);
     row["queueId"] = Napi::Number::New(info.Env(), found[i].queueId);
     row["offset"] = Napi::Number::New(info.Env(), static_cast<double>(found[i].offset));
-    list[static_cast<uint32_t>(i)] = row;
+    rows[static_cast<uint32_t>(i)] = row;
   }
   Napi::Object page = Napi::Object::New(info.Env());
-  page["offsets"] = list;
+  page["offsets"] = rows;
   page["cursor"] = Napi::Number::New(info.Env(), more ? static_cast<double>(cursor) : -1);
   return page;
+}
+
+Napi::Value consumerOffsets(const Napi::CallbackInfo& info, ConsumerOffsets& offsets) {
+  return page(info, [&](auto... of) { return offsets.list(of...); });
+}
+
+// Those of the export that is done.
+Napi::Value exportOffsets(const Napi::CallbackInfo& info, StoreHandle& handle) {
+  if (!handle.exporter) throw toError(info.Env(), closed());
+  const ExportedOffsets& offsets = handle.exporter->offsets();
+  return page(info, [&](auto... of) { return offsets.list(of...); });
 }
 
 Napi::Value offsetSource(const Napi::CallbackInfo& info, ConsumerOffsets& offsets) {
@@ -126,6 +139,9 @@ void addOffsetCalls(Napi::Env env, Napi::Object object,
   add("consumerOffsets", consumerOffsets);
   add("offsetSource", offsetSource);
   add("noteOffsetSource", noteOffsetSource);
+  object["exportOffsets"] = Napi::Function::New(
+      env, [handle](const Napi::CallbackInfo& info) { return exportOffsets(info, *handle); },
+      "exportOffsets");
 }
 
 }  // namespace lmq

@@ -215,6 +215,17 @@ bool ConsumerOffsets::list(uint64_t* cursor, size_t limit, std::vector<Offset>* 
   return *cursor < count;
 }
 
+ConsumerOffsetTable ConsumerOffsets::table() const {
+  const std::unique_lock<std::mutex> guard(lock_);
+  ConsumerOffsetTable table = table_;
+  for (size_t i = 0; i < own_.pairCount(); ++i) {
+    const ConsumerOffsetTable::Pair& pair = own_.pair(i);
+    if (pair.group == ConsumerOffsetTable::kNone) continue;
+    setByName(table, own_.name(pair.group), own_.name(pair.topic), pair.queueId, pair.offset);
+  }
+  return table;
+}
+
 int64_t ConsumerOffsets::source(size_t number) const {
   const std::unique_lock<std::mutex> guard(lock_);
   return number < kSources ? sources_[number] : 0;

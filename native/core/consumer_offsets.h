@@ -54,6 +54,11 @@ class ConsumerOffsets {
   // A page of all offsets, in no order that means anything. `cursor` is 0 at first; false: no more.
   bool list(uint64_t* cursor, size_t limit, std::vector<Offset>* out) const;
 
+  // All that holds at this moment, with what a reader set; lock-free to look into afterwards.
+  ConsumerOffsetTable table() const;
+  // The writer's log of this moment, written anew into a directory that has none, synced.
+  Status copyTo(const std::string& directory) const;
+
   // What a file held when offsets were last taken from it; 0: never.
   int64_t source(size_t number) const;
   Status noteSource(size_t number, int64_t stamp);

@@ -68,6 +68,17 @@ Status putTable(const ConsumerOffsetTable& table, Aside& aside) {
   return {};
 }
 
+// A whole log at `path`, synced.
+Status writeLog(const std::string& path, uint64_t size, const ConsumerOffsetTable& table,
+                const int64_t (&sources)[ConsumerOffsets::kSources], Aside& aside) {
+  LMQ_TRY(aside.make(path, size));
+  LMQ_TRY(putTable(table, aside));
+  for (uint32_t number = 0; number < ConsumerOffsets::kSources; ++number) {
+    LMQ_TRY(aside.put({OffsetRecord::kSource, number, 0, 0, sources[number], {}}));
+  }
+  return aside.file->sync(0, aside.end);
+}
+
 // Records [from, to) of one log, to the end of another.
 Status putRecords(const MappedFile& log, uint64_t from, uint64_t to, Aside& aside) {
   ReadBuffer buffer;
@@ -126,13 +137,8 @@ Status ConsumerOffsets::rewrite(std::unique_lock<std::mutex>& guard) {
   const auto writeAside = [&]() -> Status {
     LMQ_TRY(makeDirectories(options_.directory));
     LMQ_TRY(makeDirectories(options_.workDirectory));
-    LMQ_TRY(aside.make(options_.workDirectory + "/offsets",
-                       std::max(kGrowth * live, live + left) + kLeastSize));
-    LMQ_TRY(putTable(table, aside));
-    for (uint32_t number = 0; number < kSources; ++number) {
-      LMQ_TRY(aside.put({OffsetRecord::kSource, number, 0, 0, sources[number], {}}));
-    }
-    return aside.file->sync(0, aside.end);
+    return writeLog(options_.workDirectory + "/offsets",
+                    std::max(kGrowth * live, live + left) + kLeastSize, table, sources, aside);
   };
   Status status = writeAside();
   guard.lock();
@@ -147,6 +153,21 @@ Status ConsumerOffsets::rewrite(std::unique_lock<std::mutex>& guard) {
   end_ = synced_ = aside.end;
   torn_ = false;
   return syncDirectory(options_.directory);
+}
+
+Status ConsumerOffsets::copyTo(const std::string& directory) const {
+  std::unique_lock<std::mutex> guard(lock_);
+  const ConsumerOffsetTable table = table_;
+  int64_t sources[kSources];
+  std::copy(sources_, sources_ + kSources, sources);
+  const bool empty = end_ == 0;
+  guard.unlock();
+  if (empty) return {};
+  LMQ_TRY(makeDirectories(directory));
+  Aside aside;
+  LMQ_TRY(writeLog(directory + "/log", sizeOf(table) + kLeastSize, table, sources, aside));
+  aside.file.reset();  // it stays
+  return syncDirectory(directory);
 }
 
 bool ConsumerOffsets::isDirty() const {

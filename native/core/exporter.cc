@@ -15,8 +15,9 @@ constexpr int kMaxDepth = 6;  // RocketMQ's directories and ours are not deeper
 
 // Made by a store for itself while it is open, or copied in a way of their own.
 bool isCopiedApart(const std::string& name) {
-  for (const char* own : {"commitlog", "consumequeue", "lmq", "state", "checkpoint", "abort",
-                          "lock", "abort.bak", "work", "cut", "lmq-store.json", "broker.conf"}) {
+  for (const char* own :
+       {"commitlog", "consumequeue", "lmq", "state", "checkpoint", "abort", "lock", "abort.bak",
+        "work", "cut", "lmq-store.json", "broker.conf", "offsets"}) {
     if (name == own) return true;
   }
   return name == "rocksdbstore";  // a database that is being written cannot be copied file by file
@@ -53,6 +54,9 @@ Status Exporter::step(Progress* progress) {
     case Phase::kTail:
       LMQ_TRY(stepTail());
       break;
+    case Phase::kOffsets:
+      LMQ_TRY(stepOffsets());
+      break;
     case Phase::kEnd:
       LMQ_TRY(end());
       progress_.done = true;
@@ -65,12 +69,15 @@ Status Exporter::step(Progress* progress) {
 Status Exporter::begin() {
   const bool reads = parts().options.readOnly;
   if (!reads) LMQ_TRY(store_.flush());
+  LMQ_TRY(takeOffsets());
   if (kind_ == Kind::kSnapshot) LMQ_TRY(beginSnapshot());
   if (reads) {
     const Result<bool> more = store_.refresh();
     if (!more.ok()) return more.status();
   }
   const std::lock_guard<std::mutex> guard(store_.lock());
+  // A record that a failed write keeps out of its queues would be missing there.
+  if (!reads) LMQ_TRY(store_.settleDispatch());
   const CommitLog& log = *parts().log;
   progress_.logEnd = log.endPosition();
   progress_.logMin = log.minPosition();
@@ -81,7 +88,7 @@ Status Exporter::begin() {
   }
   progress_.logFiles = static_cast<int64_t>(bases_.size());
   progress_.total = (progress_.logEnd - progress_.logMin) * ((copies() ? 1 : 0) + forBroker());
-  if (!copies()) progress_.topicQueues = static_cast<int64_t>(parts().queues->all().size());
+  noteKeptEnds();
   if (forBroker()) LMQ_TRY(readTail());
   if (copies()) LMQ_TRY(makeDirectories(to_.commitLog(), false));
   if (forBroker()) {

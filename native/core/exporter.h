@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "exporter_offsets.h"
 #include "store.h"
 
 namespace lmq {
@@ -50,9 +51,21 @@ class Exporter {
   Exporter(Store& store, Kind kind, std::string target);
 
   Status step(Progress* progress);
+  // Of an export that is done.
+  const ExportedOffsets& offsets() const { return offsets_; }
 
  private:
-  enum class Phase : uint8_t { kBegin, kLog, kScan, kFiles, kTopics, kLights, kTail, kEnd };
+  enum class Phase : uint8_t {
+    kBegin,
+    kLog,
+    kScan,
+    kFiles,
+    kTopics,
+    kLights,
+    kTail,
+    kOffsets,
+    kEnd
+  };
   struct CopyJob {
     std::string from;
     std::string to;
@@ -77,6 +90,11 @@ class Exporter {
   Status writeBrokerCheckpoint();
   void trouble(const char* kind, std::string_view example);
   void judgeList(std::string_view list, std::string_view topic, int64_t position);
+
+  // exporter_offsets.cc
+  Status takeOffsets();
+  void noteKeptEnds();
+  Status stepOffsets();
 
   // exporter_queues.cc
   Status stepQueues(bool lmq);
@@ -107,6 +125,7 @@ class Exporter {
   std::vector<PlacedUnit> units_;
   // Entries of light queues that a writer beside us had not made yet when the border was taken.
   std::unique_ptr<LmqIndex> tail_;
+  ExportedOffsets offsets_;
   std::set<std::string> strangers_;  // directories that are none of our light queues
 };
 

@@ -104,11 +104,12 @@ Status Exporter::stepTail() {
     ConsumeQueue out(name, 0, filesOf(name, 0));
     LMQ_TRY(addTail(name, -1, out));
     if (out.maxOffset() > 0) ++progress_.lightQueues;
+    offsets_.endsAt(name, 0, out.maxOffset());
   }
   for (const std::string& name : strangers_) {
     LMQ_TRY(removeTree(to_.consumeQueue() + "/" + name));
   }
-  phase_ = Phase::kEnd;
+  phase_ = Phase::kOffsets;
   return {};
 }
 
@@ -179,6 +180,7 @@ Status Exporter::writeQueue(Store::QueueRef queue, const std::string& name, int3
     if (count > 0) from = units_[count - 1].queueOffset + 1;
   }
   if (lmq && tail_ != nullptr) LMQ_TRY(addTail(name, lastPhysical, out));
+  offsets_.endsAt(name, queueId, out.maxOffset());
   if (out.maxOffset() == 0) {  // no directory: a broker takes blank units alone for messages (Q10)
     if (bounds.max > 0) trouble("emptied", name);
     return {};

@@ -212,9 +212,11 @@ class Store {
                        int64_t offset, int64_t* kept);
   ConsumerOffsets& offsets() { return *parts_->offsets; }
 
-  // For verification, which holds lock() around these two.
+  // For verification and copies, which hold lock() around these three.
   StoreParts& parts() { return *parts_; }
   std::mutex& lock() { return lock_; }
+  // Nothing in the log waits for its dispatch after it.
+  Status settleDispatch() { return undispatched_ >= 0 ? retryDispatch() : Status(); }
   Status boundsOf(QueueRef queue, Bounds* out);
   Status unitsAt(QueueRef queue, int64_t from, size_t max, PlacedUnit* out, size_t* count);
 
