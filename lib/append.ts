@@ -12,6 +12,7 @@ import type { Message } from './message.ts';
 import {
   ARG_BODY_LENGTH,
   ARG_BORN_TIMESTAMP,
+  ARG_KEYS_FROM,
   ARG_PLAN,
   ARG_PROPERTIES_AT,
   ARG_PROPERTIES_LENGTH,
@@ -108,6 +109,7 @@ export class Appender {
       args[ARG_PROPERTIES_LENGTH] = properties.length;
       args[ARG_PLAN] = plan === undefined ? NO_PLAN : plan.slot;
       args[ARG_BORN_TIMESTAMP] = born;
+      args[ARG_KEYS_FROM] = properties.keysFrom;
       addon.append(bytes);
     } else {
       if (message.storeHost !== undefined) storeHost = this.#host(message.storeHost, 'storeHost');

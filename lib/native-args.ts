@@ -13,3 +13,5 @@ export const ARG_PROPERTIES_LENGTH = 5;
 export const ARG_PLAN = 6;
 /** NaN: the store timestamp. */
 export const ARG_BORN_TIMESTAMP = 7;
+/** How many of the properties' bytes hold nothing that a message is found by: no key, no tags. */
+export const ARG_KEYS_FROM = 8;

@@ -16,8 +16,10 @@ import {
   NAME_END,
   TAGS,
   toMap,
+  UNIQUE_KEY,
   VALUE_END,
 } from './properties.ts';
+import { isAt, Line, type Slot } from './property-line.ts';
 import { wellFormed } from './text.ts';
 
 const LINES = 64;
@@ -36,28 +38,6 @@ const VALUE_END_CODE = VALUE_END.charCodeAt(0);
 /** Free inside for-in, where Object.hasOwn is not. */
 const hasOwn = Object.prototype.hasOwnProperty;
 
-/** A property that lies on a line. */
-interface Slot {
-  name: string;
-  value: string;
-  start: number;
-  valueStart: number;
-  end: number;
-}
-
-class Line {
-  readonly start: number;
-  readonly end: number;
-  readonly slots: Slot[] = [];
-  /** How many of the slots tell what lies there. */
-  known = 0;
-
-  constructor(start: number, end: number) {
-    this.start = start;
-    this.end = end;
-  }
-}
-
 /** A message's properties, or those of them that are no iterator: they may be gone through again. */
 type Pairs = Readonly<Record<string, string>> | ReadonlyMap<string, string> | undefined;
 
@@ -65,13 +45,16 @@ export class PropertyWriter {
   /** Where in the memory the properties of the last message are, and how many bytes. */
   at = 0;
   length = 0;
+  /** How many of these bytes hold nothing that a message is found by: no key, no tags. */
+  keysFrom = 0;
   /** The value of its INNER_MULTI_DISPATCH, where it has one. */
   list: string | undefined = undefined;
 
   readonly #memory: Buffer;
   readonly #lines: readonly Line[];
-  /** Among the properties is one whose place in the message matters. */
+  /** Among the properties is one whose place in the message matters, or that it is found by. */
   #special = false;
+  #sought = false;
 
   constructor(memory: Uint8Array) {
     this.#memory = Buffer.from(memory.buffer, memory.byteOffset, memory.byteLength);
@@ -104,7 +87,7 @@ export class PropertyWriter {
     const { keys, tags } = message;
     const { slots, known } = line;
     line.known = 0; // in case of an error
-    this.#special = false;
+    this.#special = this.#sought = false;
     let at = line.start;
     let count = 0;
     if (pairs === undefined) {
@@ -121,12 +104,13 @@ export class PropertyWriter {
         if (!hasOwn.call(object, name)) continue;
         const value = object[name];
         const slot = count < known ? slots[count] : undefined;
-        if (isAt(slot, at, name, value)) at = slot.end;
+        if (isAt(slot, at, name, value) && !slot.field) at = slot.end;
         else at = this.#property(line, count, slot, at, name, value, message);
         if (at === FULL) return FULL;
         count++;
       }
     }
+    this.keysFrom = this.#sought ? 0 : at - line.start;
     if (keys !== undefined) {
       const value = keyText(keys);
       if (value !== '') {
@@ -140,6 +124,7 @@ export class PropertyWriter {
       if (isAt(slot, at, TAGS, tags)) at = slot.end;
       else at = this.#put(line, count, slot, at, TAGS, checkTags(tags));
       if (at === FULL) return FULL;
+      (line.slots[count] as Slot).field = true;
       count++;
     }
     line.known = this.#special ? 0 : count;
@@ -156,10 +141,9 @@ export class PropertyWriter {
     message: Message,
   ): number {
     checkProperty(name, value, message);
-    if (name === TAGS || name === KEYS || name === DISPATCH) {
-      this.#special = true;
-      if (name === DISPATCH) this.list = value as string;
-    }
+    if (name === TAGS || name === KEYS || name === DISPATCH) this.#special = this.#sought = true;
+    if (name === DISPATCH) this.list = value as string;
+    if (name === UNIQUE_KEY) this.#sought = true;
     return this.#put(line, i, slot, at, name as string, value as string);
   }
 
@@ -186,10 +170,10 @@ export class PropertyWriter {
     if (valueEnd === FULL) return FULL;
     memory[valueEnd] = VALUE_END_CODE;
     const end = valueEnd + 1;
-    const kept = name === KEYS ? CHANGING : value;
+    const kept = name === KEYS || name === UNIQUE_KEY ? CHANGING : value;
     const own = line.slots[i];
     if (own === undefined) {
-      line.slots.push({ name, value: kept, start: at, valueStart, end });
+      line.slots.push({ name, value: kept, start: at, valueStart, end, field: false });
     } else {
       // A reference from old memory to new is work for the collector.
       if (own.name !== name) own.name = name;
@@ -197,6 +181,7 @@ export class PropertyWriter {
       own.start = at;
       own.valueStart = valueStart;
       own.end = end;
+      own.field = false;
     }
     return end;
   }
@@ -222,11 +207,6 @@ export class PropertyWriter {
     if (right.length * 3 > room && Buffer.byteLength(right) > room) return FULL;
     return at + this.#memory.write(right, at);
   }
-}
-
-/** The property is there already. */
-function isAt(slot: Slot | undefined, at: number, name: string, value: unknown): slot is Slot {
-  return slot !== undefined && slot.start === at && slot.name === name && slot.value === value;
 }
 
 function separatorIn(name: string): Error {

@@ -167,7 +167,8 @@ describe('what lies in the memory from the last message', () => {
 
   it('stays or goes, whatever the next message of the kind has', () => {
     const values = ['a', 'b', 'ab', 'abc', 'é', '日本', 'x'.repeat(33), 'y'.repeat(400)];
-    const names = ['p', 'q', 'longer', 'naïve', 'KEYS', 'TAGS', 'z'.repeat(40)];
+    const found = ['KEYS', 'TAGS', 'UNIQ_KEY'];
+    const names = ['p', 'q', 'longer', 'naïve', ...found, 'z'.repeat(40)];
     let state = 7;
     const pick = <T>(from: readonly T[]): T => {
       state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
@@ -184,6 +185,10 @@ describe('what lies in the memory from the last message', () => {
       };
       write(message, writer, pick([0, 1, 64]));
       expect(shown(writer.text()), JSON.stringify(message)).toBe(form(message));
+      const own = Object.keys(properties).some((name) => found.includes(name));
+      expect(writer.keysFrom, JSON.stringify(message)).toBe(
+        own ? 0 : Buffer.byteLength(form({ properties })),
+      );
     }
   });
 
@@ -195,8 +200,10 @@ describe('what lies in the memory from the last message', () => {
   });
 
   it('does not hide that a field is given twice', () => {
-    const writer = write({ properties: { TAGS: 'a' } });
-    expect(() => write({ properties: { TAGS: 'a' }, tags: 'b' }, writer)).toThrow(/"TAGS"/);
+    for (const before of [{ properties: { TAGS: 'a' } }, { tags: 'a' }]) {
+      const writer = write(before);
+      expect(() => write({ properties: { TAGS: 'a' }, tags: 'b' }, writer)).toThrow(/"TAGS"/);
+    }
   });
 
   it('does not reach into the lines beside it', () => {

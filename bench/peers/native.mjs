@@ -4,6 +4,7 @@ import { MessageStore } from '../../dist/index.js';
 import {
   ARG_BODY_LENGTH,
   ARG_BORN_TIMESTAMP,
+  ARG_KEYS_FROM,
   ARG_PLAN,
   ARG_PROPERTIES_AT,
   ARG_PROPERTIES_LENGTH,
@@ -20,6 +21,7 @@ import {
   keys,
   lightQueueLists,
   primed,
+  propertyText,
   QUEUES,
   storedProperties,
   TOPIC,
@@ -65,6 +67,7 @@ async function appendByHandle(given) {
   args[ARG_BODY_LENGTH] = -1;
   args[ARG_PROPERTIES_LENGTH] = size;
   args[ARG_BORN_TIMESTAMP] = NaN;
+  args[ARG_KEYS_FROM] = propertyText.length;
   const append = (from, to) => {
     for (let i = from; i < to; i++) {
       args[ARG_QUEUE_ID] = i % QUEUES;

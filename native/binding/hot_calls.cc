@@ -99,6 +99,7 @@ napi_value append(napi_env env, napi_callback_info info) {
   message.body = cutTo(bytesOf(env, body), static_cast<int64_t>(given[args::kBodyLength]));
   message.propertiesHead = stagedText(*handle, static_cast<int32_t>(given[args::kPropertiesAt]),
                                       static_cast<int32_t>(given[args::kPropertiesLength]));
+  message.keysFrom = static_cast<uint32_t>(static_cast<int32_t>(given[args::kKeysFrom]));
   message.bornTimestamp = bornOf(given[args::kBornTimestamp]);
   if (handle->store) message.bornHost = message.storeHost = handle->store->options().storeHost;
   finish(*handle, static_cast<uint32_t>(given[args::kTopic]), message,

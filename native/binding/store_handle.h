@@ -27,7 +27,8 @@ enum : size_t {
   kPropertiesLength = 5,
   kPlan = 6,
   kBornTimestamp = 7,
-  kCount = 8,
+  kKeysFrom = 8,
+  kCount = 9,
 };
 }  // namespace args
 

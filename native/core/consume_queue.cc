@@ -243,7 +243,7 @@ Status ConsumeQueue::detachBefore(int64_t logMin) {
   return {};
 }
 
-Status ConsumeQueue::reserve(int64_t queueOffset) {
+Status ConsumeQueue::reserveMore(int64_t queueOffset) {
   if (queueOffset > kMaxOffset) {
     return Status(Code::kLimit, "The queue has reached its largest offset.")
         .at(files_.directory())
@@ -258,10 +258,7 @@ Status ConsumeQueue::reserve(int64_t queueOffset) {
         .offset(queueOffset)
         .limit(kMaxGap);
   }
-  const uint64_t position = static_cast<uint64_t>(end_) * kUnitSize;
-  LMQ_TRY(files_.reserve(position, kUnitSize));
-  files_.expect(position, kUnitSize);
-  return {};
+  return files_.reserve(static_cast<uint64_t>(end_) * kUnitSize, kUnitSize);
 }
 
 Status ConsumeQueue::reserveNext(int64_t count) {

@@ -60,7 +60,14 @@ class ConsumeQueue {
   int64_t lastPhysicalOffset() const { return lastPhysical_; }
 
   // Append side. Room first; then put() of the same offset cannot fail for lack of room.
-  Status reserve(int64_t queueOffset);
+  Status reserve(int64_t queueOffset) {
+    const uint64_t position = static_cast<uint64_t>(end_) * kUnitSize;
+    const bool easy =
+        queueOffset == end_ && end_ <= kMaxOffset && files_.hasRoom(position, kUnitSize);
+    if (!easy) LMQ_TRY(reserveMore(queueOffset));
+    files_.expect(position, kUnitSize);
+    return {};
+  }
   Status reserveNext(int64_t count);  // the same for `count` units from maxOffset() on
   Status put(const Unit& unit, int64_t queueOffset);  // queueOffset >= maxOffset()
 
@@ -76,6 +83,7 @@ class ConsumeQueue {
   Status removeAll();
 
  private:
+  Status reserveMore(int64_t queueOffset);
   Status usable(Status loaded) const;
   int64_t firstOffset() const;
   bool isAhead(int64_t offset) const { return !ahead_.empty() && offset >= filesEnd_; }

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <new>
 
+#include "record.h"
+
 namespace lmq {
 
 namespace {
@@ -109,7 +111,7 @@ uint32_t ConsumeQueueTable::topic(std::string_view name) {
   const auto known = byName_.find(name);
   if (known != byName_.end()) return known->second;
   const uint32_t number = topicCount();
-  topics_.push_back({std::string(name), {}, {}});
+  topics_.push_back({std::string(name), record::javaHash(name), {}, {}});
   byName_.emplace(name, number);
   return number;
 }

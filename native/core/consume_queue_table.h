@@ -46,6 +46,8 @@ class ConsumeQueueTable {
   // A number for a topic, for as long as the store is open. Creates no queue.
   uint32_t topic(std::string_view name);
   const std::string& topicName(uint32_t topic) const { return topics_[topic].name; }
+  // Java's hash of the name, with which those of its keys begin.
+  int32_t topicHash(uint32_t topic) const { return topics_[topic].hash; }
   uint32_t topicCount() const { return static_cast<uint32_t>(topics_.size()); }
 
   ConsumeQueue* find(uint32_t topic, int32_t queueId) const {
@@ -70,6 +72,7 @@ class ConsumeQueueTable {
   static constexpr int32_t kLowIds = 64;
   struct Topic {
     std::string name;
+    int32_t hash;
     std::vector<ConsumeQueue*> low;
     std::unordered_map<int32_t, ConsumeQueue*> high;
   };

@@ -112,19 +112,18 @@ Status DispatchPlan::dispatch(LmqIndex& index, const Unit& unit) {
 }
 
 Status Redispatcher::dispatch(const record::View& view, bool lmqOnly) {
-  LMQ_TRY(dispatchKeys(view));
+  const Keys keys = record::findKeys(view.properties());
+  LMQ_TRY(dispatchKeys(view, keys));
   if (!sys_flag::isQueued(view.sysFlag)) return {};
-  const int64_t tagsCode = record::tagsCode(view, delayLevels_.data(), delayLevels_.size());
+  const int64_t tagsCode = record::tagsCode(view, keys, delayLevels_.data(), delayLevels_.size());
   if (!lmqOnly) LMQ_TRY(dispatchMain(view, tagsCode));
   return dispatchLmq(view, tagsCode);
 }
 
-Status Redispatcher::dispatchKeys(const record::View& view) {
-  if (keys_ == nullptr || !sys_flag::isIndexed(view.sysFlag)) return {};
-  const record::Keys keys = record::findKeys(view.properties());
-  if (keys.empty()) return {};
+Status Redispatcher::dispatchKeys(const record::View& view, const Keys& keys) {
+  if (keys_ == nullptr || !sys_flag::isIndexed(view.sysFlag) || keys.empty()) return {};
   LMQ_TRY(keys_->reserve(keys.count()));
-  return keys_->add(view.topic(), keys, view.physicalOffset, view.storeTimestamp);
+  return keys_->add(record::javaHash(view.topic()), keys, view.physicalOffset, view.storeTimestamp);
 }
 
 Status Redispatcher::dispatchMain(const record::View& view, int64_t tagsCode) {

@@ -88,7 +88,7 @@ class Redispatcher {
 
  private:
   Status dispatchMain(const record::View& view, int64_t tagsCode);
-  Status dispatchKeys(const record::View& view);
+  Status dispatchKeys(const record::View& view, const Keys& keys);
   Status dispatchLmq(const record::View& view, int64_t tagsCode);
   Status addToIndex(std::string_view name, int64_t offset, const Unit& unit);
   Status addToDirectory(std::string_view name, int64_t offset, const Unit& unit);

@@ -34,7 +34,8 @@ std::string nameAfter(const std::string& before) {
   return std::string(kNameSize - std::min(kNameSize, name.size()), '0') + name;
 }
 
-int32_t seedOf(std::string_view topic) { return record::javaHash("#", record::javaHash(topic)); }
+// A key is hashed behind its topic and a '#'.
+int32_t seedOf(int32_t topicHash) { return record::javaHash("#", topicHash); }
 
 // Java's absolute value of the smallest integer is itself; RocketMQ takes 0 then (spec Q30).
 int32_t positive(int32_t hash) {
@@ -52,7 +53,7 @@ KeyIndex::~KeyIndex() {
 }
 
 int32_t KeyIndex::hashOf(std::string_view topic, std::string_view key) {
-  return positive(record::javaHash(key, seedOf(topic)));
+  return positive(record::javaHash(key, seedOf(record::javaHash(topic))));
 }
 
 Status KeyIndex::scan(std::vector<Slot>* slots) const {
@@ -197,6 +198,7 @@ Status KeyIndex::reserveRoom(int64_t count) {
   if (left >= count) {
     room_ = last_->room();
     askToPrepare();
+    askForNext();
     return {};
   }
   const std::lock_guard<std::mutex> guard(readyLock_);
@@ -212,6 +214,12 @@ Status KeyIndex::reserveRoom(int64_t count) {
   }
   room_ = count;
   return {};
+}
+
+// Room is made in steps; who asks for the next one when this one begins finds its pages there.
+void KeyIndex::askForNext() {
+  if (preparer_ == nullptr) return;
+  (void)preparer_->post(this, [file = last_] { (void)file->prepareNext(); });
 }
 
 void KeyIndex::askToPrepare() {
@@ -272,7 +280,7 @@ Status KeyIndex::put(int32_t hash, int64_t physicalOffset, int64_t timestamp) {
   return {};
 }
 
-Status KeyIndex::add(std::string_view topic, const record::Keys& keys, int64_t physicalOffset,
+Status KeyIndex::add(int32_t topicHash, const Keys& keys, int64_t physicalOffset,
                      int64_t timestamp) {
   if (physicalOffset < lastOffset_) return {};
   size_t known = 0;
@@ -281,7 +289,7 @@ Status KeyIndex::add(std::string_view topic, const record::Keys& keys, int64_t p
     if (!there.ok()) return there.status();
     known = *there;
   }
-  const int32_t seed = seedOf(topic);
+  const int32_t seed = seedOf(topicHash);
   const auto one = [&](std::string_view key) -> Status {
     if (known > 0) {
       --known;

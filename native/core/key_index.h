@@ -60,9 +60,8 @@ class KeyIndex {
                                                 : reserveRoom(static_cast<int64_t>(count));
   }
   // The unique key first, then the others. Of a record that is there already, in whole or in part,
-  // only what is missing.
-  Status add(std::string_view topic, const record::Keys& keys, int64_t physicalOffset,
-             int64_t timestamp);
+  // only what is missing. `topicHash` is Java's hash of its topic.
+  Status add(int32_t topicHash, const Keys& keys, int64_t physicalOffset, int64_t timestamp);
 
   // What is not on the device, as it is now: under the append lock. sync() then needs no lock.
   struct Unsynced {
@@ -107,6 +106,7 @@ class KeyIndex {
   Status reserveRoom(int64_t count);
   Result<std::shared_ptr<KeyIndexFile>> makeFile() const;
   void askToPrepare();
+  void askForNext();
   Status roll();
   Status put(int32_t hash, int64_t physicalOffset, int64_t timestamp);
   Result<size_t> entriesOf(int64_t physicalOffset) const;  // of the last record

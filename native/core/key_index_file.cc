@@ -88,6 +88,11 @@ Status KeyIndexFile::prepare() {
   return file_->prepare(0, std::min(shape_.fileSize(), shape_.entryAt(0) + kReserveStep));
 }
 
+Status KeyIndexFile::prepareNext() {
+  const uint64_t from = file_->reserved();
+  return file_->prepare(from, std::min(shape_.fileSize(), from + kReserveStep));
+}
+
 Status KeyIndexFile::publish(const std::string& path, const Header& before) {
   header_ = {
       before.endTimestamp, before.endTimestamp, before.endPhyOffset, before.endPhyOffset, 0, 1};
@@ -99,39 +104,35 @@ Status KeyIndexFile::notReserved() const {
   return Status(Code::kInternal, "No room was reserved for a key.").at(path());
 }
 
-// EVERY write of a file goes through here.
-Status KeyIndexFile::write(uint64_t at, const uint8_t* bytes, size_t length) {
-  uint8_t* window = file_->window(at, length, scratch_);
-  if (window == nullptr) return notReserved();
-  std::memcpy(window, bytes, length);
-  return file_->commit(at, length, window);
-}
-
 Status KeyIndexFile::writeEntry(int64_t number, const Entry& entry) {
-  uint8_t bytes[kEntrySize];
+  const uint64_t at = shape_.entryAt(number);
+  uint8_t* bytes = file_->window(at, kEntrySize, scratch_);
+  if (bytes == nullptr) return notReserved();
   store<int32_t>(bytes, entry.hash);
   store<int64_t>(bytes + 4, entry.physicalOffset);
   store<int32_t>(bytes + 12, entry.seconds);
   store<int32_t>(bytes + 16, entry.previous);
-  return write(shape_.entryAt(number), bytes, sizeof(bytes));
+  return file_->commit(at, kEntrySize, bytes);
 }
 
 Status KeyIndexFile::writeSlot(uint64_t at, int32_t number) {
-  uint8_t bytes[4];
-  store<int32_t>(bytes, number);
-  return write(at, bytes, sizeof(bytes));
+  uint8_t* bytes = file_->window(at, kSlotSize, scratch_);
+  if (bytes == nullptr) return notReserved();
+  storeRelease32(bytes, static_cast<uint32_t>(number));
+  return file_->commit(at, kSlotSize, bytes);
 }
 
 Status KeyIndexFile::writeHeader() {
-  uint8_t bytes[kHeaderSize] = {};
+  uint8_t* bytes = file_->window(0, kHeaderSize, scratch_);
+  if (bytes == nullptr) return notReserved();
   store<int64_t>(bytes, header_.beginTimestamp);
   store<int64_t>(bytes + 8, header_.endTimestamp);
   store<int64_t>(bytes + 16, header_.beginPhyOffset);
   store<int64_t>(bytes + 24, header_.endPhyOffset);
   store<int32_t>(bytes + 32, header_.usedSlots);
   // A file without entries has no count yet, as RocketMQ leaves it.
-  store<int32_t>(bytes + 36, header_.next > 1 ? header_.next : 0);
-  return write(0, bytes, sizeof(bytes));
+  storeRelease32(bytes + 36, header_.next > 1 ? static_cast<uint32_t>(header_.next) : 0);
+  return file_->commit(0, kHeaderSize, bytes);
 }
 
 Status KeyIndexFile::put(int32_t hash, int64_t physicalOffset, int64_t timestamp) {
@@ -178,7 +179,7 @@ Result<KeyIndexFile::Entry> KeyIndexFile::entry(int64_t number) const {
 }
 
 Result<int32_t> KeyIndexFile::slot(int32_t hash) const {
-  const Result<const uint8_t*> bytes = file_->read(slotAt(hash), 4, read_);
+  const Result<const uint8_t*> bytes = file_->read(slotAt(hash), kSlotSize, read_);
   if (!bytes.ok()) return bytes.status();
   const int32_t number = load<int32_t>(*bytes);
   return number > 0 && number < shape_.entries ? number : 0;

@@ -39,6 +39,7 @@ struct KeyIndexShape {
 class KeyIndexFile {
  public:
   static constexpr size_t kHeaderSize = 40;
+  static constexpr size_t kSlotSize = 4;
   static constexpr size_t kEntrySize = 20;
   struct Header {
     int64_t beginTimestamp = 0;
@@ -74,7 +75,10 @@ class KeyIndexFile {
   // Writing, one thread. Room first, for `count` entries; their blocks come in steps.
   Status reserve(int64_t count);
   int64_t room() const;  // entries that can be put without reserve()
-  Status prepare();      // in the background: slots and the first entries
+  // In the background: of a new file slots and the first entries, then the entries behind those for
+  // which there is room.
+  Status prepare();
+  Status prepareNext();
   // Begins where the file before ended, as RocketMQ's does (spec Q31), and takes its name.
   Status publish(const std::string& path, const Header& before);
   Status put(int32_t hash, int64_t physicalOffset, int64_t timestamp);
@@ -102,10 +106,9 @@ class KeyIndexFile {
   KeyIndexFile(std::shared_ptr<MappedFile> file, KeyIndexShape shape)
       : file_(std::move(file)), shape_(shape) {}
   uint64_t slotAt(int32_t hash) const {
-    return kHeaderSize + 4 * static_cast<uint64_t>(hash % shape_.slots);
+    return kHeaderSize + kSlotSize * static_cast<uint64_t>(hash % shape_.slots);
   }
   Status notReserved() const;
-  Status write(uint64_t at, const uint8_t* bytes, size_t length);
   Status writeEntry(int64_t number, const Entry& entry);
   Status writeSlot(uint64_t at, int32_t number);
   Status writeHeader();

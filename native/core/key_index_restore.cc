@@ -80,7 +80,7 @@ Status KeyIndexFile::rechain(int64_t end) try {
   }
   for (int64_t index = 0; index < shape_.slots; ++index) {
     const int32_t hash = static_cast<int32_t>(index);
-    const Result<const uint8_t*> bytes = file_->read(slotAt(hash), 4, read_);
+    const Result<const uint8_t*> bytes = file_->read(slotAt(hash), kSlotSize, read_);
     if (!bytes.ok()) return bytes.status();
     const int32_t wanted = slots[static_cast<size_t>(index)];
     if (load<int32_t>(*bytes) != wanted) LMQ_TRY(writeSlot(slotAt(hash), wanted));

@@ -143,9 +143,9 @@ Status MappedFile::prepare(uint64_t from, uint64_t to) {
   return std::move(status).at(file_.path());
 }
 
-Result<const uint8_t*> MappedFile::read(uint64_t at, size_t length, ReadBuffer& buffer) const {
+Result<const uint8_t*> MappedFile::readByPosition(uint64_t at, size_t length,
+                                                  ReadBuffer& buffer) const {
   LMQ_TRY(checkRange(at, length));
-  if (mapping_.isMapped()) return static_cast<const uint8_t*>(mapping_.data() + at);
   uint8_t* out = buffer.atLeast(length);
   if (out == nullptr) return Status(Code::kNoMemory, "No memory to read into").at(file_.path());
   LMQ_TRY(file_.readAt(at, out, length));

@@ -90,7 +90,12 @@ class MappedFile {
   Status prepare(uint64_t from, uint64_t to);
 
   // Reading: any thread. Points into the map, or into `buffer` (positional mode).
-  Result<const uint8_t*> read(uint64_t at, size_t length, ReadBuffer& buffer) const;
+  Result<const uint8_t*> read(uint64_t at, size_t length, ReadBuffer& buffer) const {
+    if (!mapping_.isMapped() || at > size_ || length > size_ - at) {
+      return readByPosition(at, length, buffer);
+    }
+    return static_cast<const uint8_t*>(mapping_.data() + at);
+  }
   // The bytes copied to `out`.
   Status copy(uint64_t at, size_t length, uint8_t* out) const;
 
@@ -104,6 +109,7 @@ class MappedFile {
   Status map(bool writable);
   Status reserveMore(uint64_t end);
   Status checkRange(uint64_t at, uint64_t length) const;
+  Result<const uint8_t*> readByPosition(uint64_t at, size_t length, ReadBuffer& buffer) const;
   Status writeOut(uint64_t at, size_t length, const uint8_t* window);
   Status writeOut(uint64_t at, size_t length, uint8_t* window, uint32_t firstWord);
   // Asks the window itself: the way of writing may have changed since it was opened.

@@ -66,9 +66,12 @@ class MappedFileQueue {
   // and that [.., position + length) of it is reserved.
   // On failure nothing has changed that a later call would not repeat.
   Status reserve(uint64_t position, size_t length) {
+    return hasRoom(position, length) ? Status() : reserveRoom(position, length);
+  }
+  // Whether reserve() has nothing to do.
+  bool hasRoom(uint64_t position, size_t length) const {
     const uint64_t end = position + length;
-    if (position >= currentBase_ && end >= position && end <= easyEnd_) return {};
-    return reserveRoom(position, length);
+    return position >= currentBase_ && end >= position && end <= easyEnd_;
   }
   // After reserve() of the range, also of one in an earlier file; then it never fails, except that
   // memory may be refused where nothing is mapped. Every byte of it has to be written; one window

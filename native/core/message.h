@@ -40,6 +40,17 @@ inline bool isQueued(int32_t sysFlag) {
 inline bool isIndexed(int32_t sysFlag) { return (sysFlag & kTransactionMask) != kRollback; }
 }  // namespace sys_flag
 
+// The properties that a record is found by: UNIQ_KEY, KEYS, a list with spaces between, and TAGS,
+// which the key index does not know.
+struct Keys {
+  std::string_view unique;
+  std::string_view list;
+  std::string_view tags;
+
+  bool empty() const { return unique.empty() && list.empty(); }
+  size_t count() const;
+};
+
 // What the caller gives. Bytes are borrowed for the time of one append.
 struct Message {
   std::string_view topic;  // UTF-8, 1 to 255 bytes, checked by the caller
@@ -48,6 +59,7 @@ struct Message {
   // are written between head and tail; the CRC property follows last.
   std::string_view propertiesHead;
   std::string_view propertiesTail;
+  size_t keysFrom = 0;  // none of propertiesHead that the record is found by (Keys) lies before it
   int32_t queueId = 0;
   int32_t flag = 0;
   int32_t sysFlag = 0;  // the IPv6 bits are derived from the hosts

@@ -196,15 +196,7 @@ class PropertyReader {
 // The value Java sees for a name (the last one wins), or an empty view with data() == nullptr.
 std::string_view findProperty(std::string_view properties, std::string_view name);
 
-// What a record is found by: UNIQ_KEY, and KEYS, a list with spaces between.
-struct Keys {
-  std::string_view unique;
-  std::string_view list;
-
-  bool empty() const { return unique.empty() && list.empty(); }
-  size_t count() const;
-};
-// Java's view of both properties, in one walk.
+// Java's view of these properties, in one walk.
 Keys findKeys(std::string_view properties);
 Keys findKeys(const Message& message);
 // The part of a list of keys up to its first space, which is cut off with it; it may be empty.
@@ -216,10 +208,11 @@ int32_t javaHash(std::string_view utf8, int32_t before = 0);
 
 // The tags code of a record (spec 5.1): hash of TAGS, or the delivery time on the schedule topic.
 // `delayLevels` are milliseconds, level 1 first.
-int64_t tagsCode(const View& view, const int64_t* delayLevels, size_t delayLevelCount);
-// The same of a record that is being made: what the store adds to the properties has no tags.
-int64_t tagsCode(const Message& message, int64_t storeTimestamp, const int64_t* delayLevels,
+int64_t tagsCode(const View& view, const Keys& keys, const int64_t* delayLevels,
                  size_t delayLevelCount);
+// The same of a record that is being made: what the store adds to the properties has no tags.
+int64_t tagsCode(const Message& message, const Keys& keys, int64_t storeTimestamp,
+                 const int64_t* delayLevels, size_t delayLevelCount);
 
 // Upper-case hex of store host and physical offset (spec 2.7): 32 or 56 characters.
 size_t formatMessageId(const Host& storeHost, int64_t physicalOffset, char out[56]);

@@ -1,28 +1,61 @@
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
 
 #include "bytes.h"
 #include "record.h"
 
-namespace lmq::record {
+namespace lmq {
+
+size_t Keys::count() const {
+  size_t count = unique.empty() ? 0 : 1;
+  for (std::string_view rest = list; !rest.empty();) count += record::cutKey(&rest).empty() ? 0 : 1;
+  return count;
+}
+
+namespace record {
 
 namespace {
 
 constexpr std::string_view kScheduleTopic = "SCHEDULE_TOPIC_XXXX";
 
+// Which of eight bytes are `byte`, as the high bits of those; exact up to the lowest of them.
+uint64_t bytesThatAre(char byte, uint64_t eight) {
+  constexpr uint64_t kOnes = 0x0101010101010101;
+  const uint64_t different = eight ^ kOnes * static_cast<uint8_t>(byte);
+  return (different - kOnes) & ~different & kOnes << 7;
+}
+
+uint64_t eightAt(const char* at) { return load<uint64_t>(reinterpret_cast<const uint8_t*>(at)); }
+
+// Properties and keys are short, and every append looks through them: a call of the C library for
+// each part would cost more than the look.
+size_t positionOf(char byte, std::string_view text) {
+  size_t at = 0;
+  for (; at + 8 <= text.size(); at += 8) {
+    const uint64_t found = bytesThatAre(byte, __builtin_bswap64(eightAt(text.data() + at)));
+    if (found != 0) return at + static_cast<size_t>(std::countr_zero(found)) / 8;
+  }
+  for (; at < text.size(); ++at) {
+    if (text[at] == byte) return at;
+  }
+  return std::string_view::npos;
+}
+
 // The position behind the last value end, 0 if there is none.
 size_t lastValueEnd(std::string_view text) {
-#ifdef __linux__
-  const void* last = text.empty() ? nullptr : ::memrchr(text.data(), kValueEnd, text.size());
-  return last == nullptr ? 0
-                         : static_cast<size_t>(static_cast<const char*>(last) - text.data()) + 1;
-#else
-  return text.rfind(kValueEnd) + 1;  // npos + 1 is 0
-#endif
+  size_t end = text.size();
+  for (; end >= 8; end -= 8) {
+    const uint64_t found = bytesThatAre(kValueEnd, eightAt(text.data() + end - 8));
+    if (found != 0) return end - static_cast<size_t>(std::countr_zero(found)) / 8;
+  }
+  while (end > 0 && text[end - 1] != kValueEnd) --end;
+  return end;
 }
 
 std::string_view cutSegment(std::string_view* rest) {
-  const size_t end = rest->find(kValueEnd);
+  const size_t end = positionOf(kValueEnd, *rest);
   const std::string_view segment = rest->substr(0, end);
   rest->remove_prefix(end == std::string_view::npos ? rest->size() : end + 1);
   return segment;
@@ -120,44 +153,80 @@ std::string_view findProperty(std::string_view properties, std::string_view name
 }
 
 std::string_view cutKey(std::string_view* list) {
-  const size_t end = list->find(' ');
+  const size_t end = positionOf(' ', *list);
   const std::string_view key = list->substr(0, end);
   list->remove_prefix(end == std::string_view::npos ? list->size() : end + 1);
   return key;
 }
 
-size_t Keys::count() const {
-  size_t count = unique.empty() ? 0 : 1;
-  for (std::string_view rest = list; !rest.empty();) count += cutKey(&rest).empty() ? 0 : 1;
-  return count;
+namespace {
+
+void findKeys(std::string_view properties, Keys* keys) {
+  while (!properties.empty()) {
+    const std::string_view segment = cutLastSegment(&properties);
+    const auto take = [&](std::string_view name, std::string_view* value) {
+      const size_t size = name.size();
+      if (segment.size() < size + 2 || segment[size] != kNameEnd || !value->empty()) return;
+      if (std::memcmp(segment.data(), name.data(), size) == 0) *value = segment.substr(size + 1);
+    };
+    take(kTagsName, &keys->tags);
+    take(kKeysName, &keys->list);
+    take(kUniqueKeyName, &keys->unique);
+  }
 }
+
+}  // namespace
 
 Keys findKeys(std::string_view properties) {
   Keys keys;
-  while (!properties.empty() && (keys.list.empty() || keys.unique.empty())) {
-    const std::string_view segment = cutLastSegment(&properties);
-    const auto valueOf = [&](std::string_view name, std::string_view* value) {
-      const size_t size = name.size();
-      if (!value->empty() || segment.size() < size + 2 || segment[size] != kNameEnd) return;
-      if (std::memcmp(segment.data(), name.data(), size) == 0) *value = segment.substr(size + 1);
-    };
-    valueOf(kKeysName, &keys.list);
-    valueOf(kUniqueKeyName, &keys.unique);
-  }
+  findKeys(properties, &keys);
   return keys;
 }
 
 Keys findKeys(const Message& message) {
-  Keys keys = findKeys(message.propertiesTail);
-  const Keys head = findKeys(message.propertiesHead);
-  if (keys.list.empty()) keys.list = head.list;
-  if (keys.unique.empty()) keys.unique = head.unique;
+  Keys keys;
+  findKeys(message.propertiesTail, &keys);
+  const std::string_view head = message.propertiesHead;
+  findKeys(head.substr(std::min(message.keysFrom, head.size())), &keys);
   return keys;
 }
 
+namespace {
+
+// Eight ASCII characters, the first in the highest byte: neighbours are joined in lanes of 16 bits,
+// those in lanes of 32, those in one. Nothing overflows its lane before the last step, which counts
+// modulo 2^32 anyway.
+uint32_t hashEight(uint64_t characters) {
+  constexpr uint64_t kBytes = 0x00FF00FF00FF00FF;
+  constexpr uint64_t kPairs = 0x0000FFFF0000FFFF;
+  const uint64_t pairs = (characters >> 8 & kBytes) * 31 + (characters & kBytes);
+  const uint64_t fours = (pairs >> 16 & kPairs) * (31 * 31) + (pairs & kPairs);
+  return static_cast<uint32_t>(fours >> 32) * (31 * 31 * 31 * 31) + static_cast<uint32_t>(fours);
+}
+
+}  // namespace
+
 int32_t javaHash(std::string_view utf8, int32_t before) {
+  constexpr auto kPowers = [] {  // of 31, modulo 2^32
+    std::array<uint32_t, 9> powers{1};
+    for (size_t i = 1; i < powers.size(); ++i) powers[i] = 31 * powers[i - 1];
+    return powers;
+  }();
+  constexpr uint64_t kNotAscii = 0x8080808080808080;
+  const char* const begin = utf8.data();
   auto hash = static_cast<uint32_t>(before);
   while (!utf8.empty()) {
+    const size_t count = std::min<size_t>(utf8.size(), 8);
+    // The last few are read with those before them, which are masked out.
+    if (static_cast<size_t>(utf8.data() + count - begin) >= 8) {
+      const uint64_t mask = ~uint64_t{0} >> (64 - 8 * count);
+      const uint64_t characters = eightAt(utf8.data() + count - 8) & mask;
+      if ((characters & kNotAscii) == 0) {
+        hash = kPowers[count] * hash + hashEight(characters);
+        utf8.remove_prefix(count);
+        continue;
+      }
+    }
     const auto first = static_cast<uint8_t>(utf8[0]);
     if (first < 0x80) {
       hash = 31 * hash + first;
@@ -178,8 +247,8 @@ int32_t javaHash(std::string_view utf8, int32_t before) {
 namespace {
 
 template <typename Find>
-int64_t tagsCodeOf(std::string_view topic, int64_t storeTimestamp, const int64_t* delayLevels,
-                   size_t delayLevelCount, Find find) {
+int64_t tagsCodeOf(std::string_view topic, std::string_view tags, int64_t storeTimestamp,
+                   const int64_t* delayLevels, size_t delayLevelCount, Find find) {
   if (topic == kScheduleTopic) {
     // A DELAY that is no number makes Java's parser give up on the record; here it is no delay.
     int32_t level = 0;
@@ -190,24 +259,24 @@ int64_t tagsCodeOf(std::string_view topic, int64_t storeTimestamp, const int64_t
                                   static_cast<uint64_t>(delayLevels[index]));
     }
   }
-  return javaHash(find(kTagsName));
+  return javaHash(tags);
 }
 
 }  // namespace
 
-int64_t tagsCode(const View& view, const int64_t* delayLevels, size_t delayLevelCount) {
+int64_t tagsCode(const View& view, const Keys& keys, const int64_t* delayLevels,
+                 size_t delayLevelCount) {
   return tagsCodeOf(
-      view.topic(), view.storeTimestamp, delayLevels, delayLevelCount,
+      view.topic(), keys.tags, view.storeTimestamp, delayLevels, delayLevelCount,
       [&view](std::string_view name) { return findProperty(view.properties(), name); });
 }
 
-int64_t tagsCode(const Message& message, int64_t storeTimestamp, const int64_t* delayLevels,
-                 size_t delayLevelCount) {
-  return tagsCodeOf(message.topic, storeTimestamp, delayLevels, delayLevelCount,
+int64_t tagsCode(const Message& message, const Keys& keys, int64_t storeTimestamp,
+                 const int64_t* delayLevels, size_t delayLevelCount) {
+  return tagsCodeOf(message.topic, keys.tags, storeTimestamp, delayLevels, delayLevelCount,
                     [&message](std::string_view name) {
-                      const std::string_view last = findProperty(message.propertiesTail, name);
-                      return last.data() != nullptr ? last
-                                                    : findProperty(message.propertiesHead, name);
+                      const std::string_view tail = findProperty(message.propertiesTail, name);
+                      return !tail.empty() ? tail : findProperty(message.propertiesHead, name);
                     });
 }
 
@@ -244,4 +313,6 @@ bool parseMessageId(std::string_view id, int64_t* physicalOffset) {
   return true;
 }
 
-}  // namespace lmq::record
+}  // namespace record
+
+}  // namespace lmq

@@ -128,11 +128,10 @@ Status Store::append(uint32_t topic, Message& message, int64_t planSlot, Appende
     stamp.queueOffset = queue->maxOffset();
     LMQ_TRY(queue->reserve(stamp.queueOffset));
   }
-  record::Keys keys;
-  if (parts.keys != nullptr && sys_flag::isIndexed(message.sysFlag)) {
-    keys = record::findKeys(message);
-    if (!keys.empty()) LMQ_TRY(parts.keys->reserve(keys.count()));
-  }
+  const Keys keys = record::findKeys(message);
+  const bool indexed =
+      parts.keys != nullptr && sys_flag::isIndexed(message.sysFlag) && !keys.empty();
+  if (indexed) LMQ_TRY(parts.keys->reserve(keys.count()));
   if (plan != nullptr && queued)
     LMQ_TRY(index.reserve(plan->targets().size(), newNames, newNameBytes));
 
@@ -155,13 +154,15 @@ Status Store::append(uint32_t topic, Message& message, int64_t planSlot, Appende
   Status status;
   if (queued) {
     const std::vector<int64_t>& levels = parts.options.delayLevels;
-    const Unit unit{stamp.physicalOffset, static_cast<int32_t>(measure.totalSize),
-                    record::tagsCode(message, stamp.storeTimestamp, levels.data(), levels.size())};
+    const Unit unit{
+        stamp.physicalOffset, static_cast<int32_t>(measure.totalSize),
+        record::tagsCode(message, keys, stamp.storeTimestamp, levels.data(), levels.size())};
     status = queue->put(unit, stamp.queueOffset);
     if (status.ok() && plan != nullptr) status = plan->dispatch(index, unit);
   }
-  if (status.ok() && !keys.empty()) {
-    status = parts.keys->add(message.topic, keys, stamp.physicalOffset, stamp.storeTimestamp);
+  if (status.ok() && indexed) {
+    status = parts.keys->add(parts.queues->topicHash(topic), keys, stamp.physicalOffset,
+                             stamp.storeTimestamp);
   }
   // Room was reserved, so only a write by position can have failed here. The record is in the log:
   // it is dispatched before anything is appended behind it.

@@ -133,9 +133,10 @@ Status Store::dispatchBatch(ConsumeQueue& queue, std::vector<BatchMessage>& batc
   const std::vector<int64_t>& levels = parts_->options.delayLevels;
   for (BatchMessage& one : batch) {
     const Appended& stored = one.stored;
+    const Keys keys = record::findKeys(one.message);
     const Unit unit{
         stored.physicalOffset, static_cast<int32_t>(stored.size),
-        record::tagsCode(one.message, stored.storeTimestamp, levels.data(), levels.size())};
+        record::tagsCode(one.message, keys, stored.storeTimestamp, levels.data(), levels.size())};
     Status status = queue.put(unit, stored.queueOffset);
     if (status.ok() && one.plan) {
       // Queues may have come into being with a message before it; its offsets stay what they are.
@@ -144,8 +145,8 @@ Status Store::dispatchBatch(ConsumeQueue& queue, std::vector<BatchMessage>& batc
       status = one.plan->dispatch(*parts_->lmq, unit);
     }
     if (status.ok() && parts_->keys) {
-      status = parts_->keys->add(one.message.topic, record::findKeys(one.message),
-                                 stored.physicalOffset, stored.storeTimestamp);
+      status = parts_->keys->add(record::javaHash(one.message.topic), keys, stored.physicalOffset,
+                                 stored.storeTimestamp);
     }
     if (!status.ok()) {
       undispatched_ = stored.physicalOffset;

@@ -10,7 +10,7 @@ namespace {
 constexpr int64_t kScanBytes = 4 * 1024 * 1024;  // of log, in one step
 
 bool hasKey(const record::View& view, int32_t hash) {
-  const record::Keys keys = record::findKeys(view.properties());
+  const Keys keys = record::findKeys(view.properties());
   const auto same = [&](std::string_view key) {
     return !key.empty() && KeyIndex::hashOf(view.topic(), key) == hash;
   };

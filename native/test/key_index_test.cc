@@ -39,9 +39,9 @@ class KeyIndexTest : public testing::Test {
   }
   static void add(KeyIndex& index, const std::string& list, int64_t position,
                   int64_t timestamp = kTime, const std::string& unique = "") {
-    const record::Keys keys{unique, list};
+    const Keys keys{unique, list, {}};
     ASSERT_TRUE(succeeded(index.reserve(keys.count())));
-    ASSERT_TRUE(succeeded(index.add("T", keys, position, timestamp)));
+    ASSERT_TRUE(succeeded(index.add(record::javaHash("T"), keys, position, timestamp)));
   }
   static Positions find(KeyIndex& index, const std::string& key, int64_t begin = 0,
                         int64_t end = kForever) {

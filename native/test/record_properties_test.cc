@@ -101,6 +101,27 @@ TEST(JavaHash, CountsUtf16Units) {
   EXPECT_EQ(javaHash("\xEF\xBF\xBF"), hashOfUnits({0xFFFF}));
 }
 
+TEST(JavaHash, EveryLengthAndPlaceOfAWideCharacterCounts) {
+  for (size_t length = 0; length <= 40; ++length) {
+    std::string text;
+    uint32_t hash = 1234567;
+    for (size_t i = 0; i < length; ++i) {
+      text.push_back(static_cast<char>(127 - i * 3 % 120));
+      hash = 31 * hash + static_cast<uint32_t>(127 - i * 3 % 120);
+    }
+    EXPECT_EQ(javaHash(text, 1234567), static_cast<int32_t>(hash)) << length;
+    for (size_t at = 0; at <= length; ++at) {
+      uint32_t wide = 0;
+      for (size_t i = 0; i <= length; ++i) {
+        if (i == at) wide = 31 * wide + 0xE9;
+        if (i < length) wide = 31 * wide + static_cast<uint32_t>(127 - i * 3 % 120);
+      }
+      const std::string mixed = text.substr(0, at) + "\xC3\xA9" + text.substr(at);
+      EXPECT_EQ(javaHash(mixed), static_cast<int32_t>(wide)) << length << " " << at;
+    }
+  }
+}
+
 // One U+FFFD for each part that Java's decoder takes for one.
 TEST(JavaHash, MalformedTextDecodesAsInJava) {
   const auto replaced = [](int count, uint32_t then) {
@@ -142,8 +163,9 @@ int64_t tagsCodeOf(std::string_view topic, std::string_view text,
   const Bytes bytes = build(message, true);
   View view;
   EXPECT_EQ(checkBytes(bytes, {}, &view), Verdict::kRecord);
-  const int64_t code = tagsCode(view, levels.data(), levels.size());
-  EXPECT_EQ(tagsCode(message, view.storeTimestamp, levels.data(), levels.size()), code);
+  const int64_t code = tagsCode(view, findKeys(view.properties()), levels.data(), levels.size());
+  EXPECT_EQ(tagsCode(message, findKeys(message), view.storeTimestamp, levels.data(), levels.size()),
+            code);
   return code;
 }
 
