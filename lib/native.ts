@@ -153,8 +153,11 @@ export interface NativeStore {
   lmqCount(): number;
   logMin(): number;
   logEnd(): number;
-  /** A reader takes in what the writer has added; true if anything came. */
-  refresh(): boolean;
+  /**
+   * A reader takes in what the writer has added. 0: nothing came; 1: something did; 2: it has taken
+   * in everything anew, and queues have other numbers.
+   */
+  refresh(): 0 | 1 | 2;
   /** Candidates in the key index, newest first, for store times from `begin` to `end`; '' and -1 begin. */
   findByKey(
     topic: string,

@@ -33,6 +33,8 @@ export class Session {
   recovery: RecoveryReport;
   readonly #running = new Set<Promise<unknown>>();
   closed = false;
+  /** Numbers of queues hold for one of these. */
+  generation = 0;
   /** The last thing that is done before native closes. */
   atEnd: (() => Promise<void>) | undefined;
   /** Told of faults in the background. */
@@ -133,8 +135,10 @@ export class Session {
   }
 
   #refresh(): void {
+    const news = asking(() => this.native.refresh());
+    if (news === 2) this.generation++;
     // Whoever looks first wakes all: the next look would find nothing new.
-    if (asking(() => this.native.refresh())) this.waiters.news();
+    if (news > 0) this.waiters.news();
   }
 
   #receive(event: NativeEvent): void {

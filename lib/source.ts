@@ -46,6 +46,7 @@ export class QueueSource {
   readonly queueId: number;
   readonly #lightQueue: boolean;
   #number = -1;
+  #generation = 0;
 
   constructor(session: Session, topic: string, queueId: number, lightQueue: boolean) {
     this.session = session;
@@ -113,13 +114,15 @@ export class QueueSource {
   }
 
   #find(): number {
-    if (this.#number >= 0) {
-      this.session.assertReadable();
-    } else {
-      this.#number = this.session.ask((native) =>
-        this.#lightQueue ? native.findLmq(this.topic) : native.findQueue(this.topic, this.queueId),
-      );
-    }
+    const { session } = this;
+    session.assertReadable();
+    if (this.#number >= 0 && this.#generation === session.generation) return this.#number;
+    this.#generation = session.generation;
+    this.#number = asking(() =>
+      this.#lightQueue
+        ? session.native.findLmq(this.topic)
+        : session.native.findQueue(this.topic, this.queueId),
+    );
     return this.#number;
   }
 }

@@ -97,11 +97,18 @@ void addQueueCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<Sto
   add("syncedPosition", [](const Napi::CallbackInfo& info, StoreHandle&, Store& store) {
     return number(info.Env(), store.syncedPosition());
   });
-  add("refresh", [](const Napi::CallbackInfo& info, StoreHandle&, Store& store) -> Napi::Value {
-    const Result<bool> more = store.refresh();
-    if (!more.ok()) throw toError(info.Env(), more.status());
-    return Napi::Boolean::New(info.Env(), *more);
-  });
+  add("refresh",
+      [](const Napi::CallbackInfo& info, StoreHandle& handle, Store& store) -> Napi::Value {
+        const Result<bool> more = store.refresh();
+        if (!more.ok()) throw toError(info.Env(), more.status());
+        if (!store.isOutdated()) return number(info.Env(), *more ? 1 : 0);
+        handle.queueUses.wait();
+        const std::lock_guard<std::mutex> guard(handle.busy);
+        const std::lock_guard<std::shared_mutex> readers(handle.reading);
+        const Status status = store.reload();
+        if (!status.ok()) throw toError(info.Env(), status);
+        return number(info.Env(), 2);
+      });
 }
 
 }  // namespace lmq

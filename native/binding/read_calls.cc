@@ -79,7 +79,9 @@ void addReadCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<Stor
     auto offset = std::make_shared<int64_t>();
     return Work::start(
         info.Env(),
-        [handle, queue, millis, bound, offset]() -> Status {
+        [handle, queue, millis, bound, offset,
+         use = handle->queueUses.begin()]() mutable -> Status {
+          const std::shared_ptr<void> held = std::move(use);
           const std::shared_lock<std::shared_mutex> guard(handle->reading);
           if (!handle->store) return closedStatus();
           return handle->store->offsetAt(queue, millis, bound, offset.get());
@@ -100,7 +102,8 @@ void addReadCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<Stor
     request.durable = info[7].As<Napi::Boolean>().Value();
     return Work::start(
         info.Env(),
-        [handle, read]() -> Status {
+        [handle, read, use = handle->queueUses.begin()]() mutable -> Status {
+          const std::shared_ptr<void> held = std::move(use);
           const std::shared_lock<std::shared_mutex> guard(handle->reading);
           return handle->store ? read->run(*handle->store) : closedStatus();
         },

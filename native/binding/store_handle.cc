@@ -23,6 +23,20 @@ void releaseOfEnvironment(void* handle) { static_cast<StoreHandle*>(handle)->rel
 
 }  // namespace
 
+std::shared_ptr<void> QueueUses::begin() {
+  const std::lock_guard<std::mutex> guard(lock_);
+  ++count_;
+  return std::shared_ptr<void>(nullptr, [this](void*) {
+    const std::lock_guard<std::mutex> end(lock_);
+    if (--count_ == 0) ended_.notify_all();
+  });
+}
+
+void QueueUses::wait() {
+  std::unique_lock<std::mutex> guard(lock_);
+  ended_.wait(guard, [this] { return count_ == 0; });
+}
+
 StoreHandle::~StoreHandle() {
   napi_remove_env_cleanup_hook(env_, releaseOfEnvironment, this);
   release();

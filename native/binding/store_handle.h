@@ -5,6 +5,7 @@
 #include <napi.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -89,6 +90,20 @@ class Stores {
   double* arguments_ = nullptr;        // args::kCount
 };
 
+// Counts work off the JavaScript thread that was given the number of a queue: it ends before a
+// reader is loaded anew, which changes the numbers.
+class QueueUses {
+ public:
+  // For as long as it lives, which may end on any thread.
+  std::shared_ptr<void> begin();
+  void wait();
+
+ private:
+  std::mutex lock_;
+  std::condition_variable ended_;
+  int count_ = 0;
+};
+
 class StoreHandle {
  public:
   explicit StoreHandle(napi_env env) : env_(env) {}
@@ -112,6 +127,7 @@ class StoreHandle {
   std::unique_ptr<Exporter> exporter;
   std::mutex busy;            // held by work off the JavaScript thread; release() waits for it
   std::shared_mutex reading;  // shared by reads off it, which need not wait for that work
+  QueueUses queueUses;
   double* results = nullptr;  // kCapacity doubles, kept by resultsArray
   Napi::Reference<Napi::Float64Array> resultsArray;
   const char* staged = nullptr;  // kStagedSize bytes, kept by stagedArray

@@ -27,11 +27,13 @@ bool isCopiedApart(const std::string& name) {
 
 Exporter::Exporter(Store& store, Kind kind, std::string target)
     : store_(store),
+      generation_(store.generation()),
       kind_(kind),
       root_(kind == Kind::kInPlace ? store.parts().dir.root() : std::move(target)),
       to_(root_) {}
 
 Status Exporter::step(Progress* progress) {
+  LMQ_TRY(store_.checkGeneration(generation_));
   switch (phase_) {
     case Phase::kBegin:
       LMQ_TRY(begin());

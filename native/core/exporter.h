@@ -107,6 +107,7 @@ class Exporter {
   MappedFileQueue::Options filesOf(const std::string& name, int32_t queueId);
 
   Store& store_;
+  const uint64_t generation_;
   const Kind kind_;
   const std::string root_;  // where it is written
   StoreDir to_;

@@ -60,6 +60,9 @@ class LmqIndex::Impl {
   bool apply(const LmqEntry& entry, uint64_t number, int64_t logEnd);
   Status removeFiles();
 
+  Status noteGeneration();
+  Status checkGeneration() const;
+
   static bool skipsNext(const LmqRow& row) { return row.count() % kSkipEvery == kSkipEvery - 1; }
   static void advance(LmqRow& row, const LmqEntry& entry, uint64_t number);
 
@@ -67,6 +70,7 @@ class LmqIndex::Impl {
   LmqTable table_;
   const uint64_t seed_;        // of the hashes of names, which only this table knows
   uint32_t lastChecksum_ = 0;  // of the last entry when a reader looked; notices another log
+  File firstNames_;            // a reader's: a rebuild begins by removing it
 
   std::mutex tableLock_;    // of the file: a snapshot that is being written beside discard()
   bool discarded_ = false;  // no table is to be there again

@@ -23,6 +23,20 @@ Status asCorrupt(Status status) {
 
 }  // namespace
 
+Status LmqIndex::Impl::noteGeneration() {
+  if (writes() || options_.inMemory || firstNames_.isOpen()) return {};
+  Result<File> file =
+      File::open(options_.directory + "/names/" + fileNameOf(0), Access::kReadQuietly);
+  if (file.ok()) firstNames_ = file.take();
+  return file.status().code() == Code::kNotFound ? Status() : file.takeStatus();
+}
+
+Status LmqIndex::Impl::checkGeneration() const {
+  if (!firstNames_.isOpen() || !firstNames_.isUnlinked()) return {};
+  return Status(Code::kCorruptFile, "The light queues were rebuilt meanwhile; load them again")
+      .at(options_.directory);
+}
+
 void LmqIndex::Impl::forget() {
   rows.clear();
   entries.setCount(0);
@@ -42,7 +56,10 @@ Result<LmqIndex::Snapshot> LmqIndex::Impl::readSnapshot() const {
 
 Status LmqIndex::Impl::load(int64_t logEnd, uint64_t leastEntries) {
   forget();
-  Status status = loadAll(logEnd, leastEntries);
+  firstNames_ = File();
+  Status status = noteGeneration();
+  if (status.ok()) status = loadAll(logEnd, leastEntries);
+  if (status.ok()) status = checkGeneration();
   if (!status.ok()) forget();
   return status;
 }
@@ -203,6 +220,8 @@ bool LmqIndex::Impl::apply(const LmqEntry& entry, uint64_t number, int64_t logEn
 
 Result<bool> LmqIndex::Impl::refresh() {
   if (options_.access == Access::kWrite || options_.inMemory) return false;
+  LMQ_TRY(noteGeneration());
+  LMQ_TRY(checkGeneration());
   uint32_t last;
   LMQ_TRY(entries.lastChecksum(&last));
   if (last != lastChecksum_) {
@@ -216,6 +235,7 @@ Result<bool> LmqIndex::Impl::refresh() {
   Status status = replay(before, kNoEnd);
   LMQ_TRY(entries.lastChecksum(&lastChecksum_));
   LMQ_TRY(std::move(status));
+  LMQ_TRY(checkGeneration());
   return *newNames || entries.count() > before;
 }
 

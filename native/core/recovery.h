@@ -35,7 +35,10 @@ Status applyRecovery(StoreParts& parts, const RecoveryPlan& plan, RecoveryReport
 Status applyToReader(StoreParts& parts, const RecoveryPlan& plan, RecoveryReport* report);
 
 // A reader takes in what the writer has added since. True if anything came.
+// parts.outdated: what it had taken in before holds no longer; it must be opened anew.
 Result<bool> refreshReader(StoreParts& parts);
+// Of a reader: notes the record at `position`, to notice when the log is written anew there.
+void noteLastSeen(StoreParts& parts, int64_t position);
 
 // The identity of the record at a position; physicalOffset -1 if there is no whole record.
 Result<RecordIdentity> identify(const StoreParts& parts, int64_t position);

@@ -223,6 +223,10 @@ Status applyRecovery(StoreParts& parts, const RecoveryPlan& plan, RecoveryReport
     own.lmqEntries = 0;
     own.queueUnits = 0;
   }
+  if (!report->lmqRebuilt.empty()) {  // whatever was said of the one before
+    LMQ_TRY(parts.lmq->sync(parts.lmq->entryCount()));
+    own.lmqEntries = parts.lmq->entryCount();
+  }
   if (parts.keys) {
     LMQ_TRY(parts.keys->sync(parts.keys->unsynced()));
     own.keysSynced = plan.logEnd;
@@ -242,12 +246,14 @@ Status applyToReader(StoreParts& parts, const RecoveryPlan& plan, RecoveryReport
   // Both sides of damage are shown: the log ends behind its last whole record. Without one behind
   // it the damage is a torn tail, or a live one, which is none.
   int64_t end = plan.logEnd;
+  int64_t last = std::max(plan.lastPosition, parts.checkpoint.last.physicalOffset);
   CommitLogScan log = parts.scanLog();
   log.seek(plan.logEnd);
   while (plan.damaged && log.position() < static_cast<int64_t>(parts.log->files().endOfFiles())) {
     const Result<CommitLogScan::Step> step = log.step();
     if (!step.ok()) return step.status();
     if ((*step).verdict == record::Verdict::kRecord) {
+      last = (*step).position;
       end = log.position();
     } else if ((*step).verdict != record::Verdict::kBlank) {
       LMQ_TRY(log.passDamage(*step));
@@ -261,6 +267,7 @@ Status applyToReader(StoreParts& parts, const RecoveryPlan& plan, RecoveryReport
                      .offset(plan.logEnd));
   }
   parts.log->setEndPosition(end);
+  if (last < end) noteLastSeen(parts, last);
   if (parts.isForeign()) {
     if (parts.log->files().empty()) {
       LMQ_TRY(parts.queues->load(false, false));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "recovery_rebuild.h"
+
 namespace lmq {
 
 namespace {
@@ -94,16 +96,21 @@ Result<std::string> tryLoad(StoreParts& parts, int64_t logEnd, uint64_t leastEnt
 
 }  // namespace
 
+bool lmqIsUnfinished(const OwnCheckpoint& own, const std::optional<Marker>& marker) {
+  return own.lmqEntries == OwnCheckpoint::kBeingBuilt ||
+         (own.sequence == 0 && marker && marker->adoptedAt >= 0);
+}
+
 Status restoreLmq(StoreParts& parts, const RecoveryPlan& plan, bool adopting, int64_t* from,
                   RecoveryReport* report) {
   const OwnCheckpoint& own = parts.checkpoint;
   if (plan.fresh || plan.logMissing) return parts.lmq->reset(0);
   if (!adopting) {
     const uint64_t least = plan.logEnd >= own.derivedSynced ? own.lmqEntries : 0;
-    const bool halfAdopted = own.sequence == 0 && parts.marker && parts.marker->adoptedAt >= 0;
     Result<std::string> why = parts.options.rebuild ? std::string("It was asked for.")
-                              : halfAdopted ? std::string("The adoption did not come to its end.")
-                                            : tryLoad(parts, plan.logEnd, least);
+                              : lmqIsUnfinished(own, parts.marker)
+                                  ? std::string("Building it did not come to its end.")
+                                  : tryLoad(parts, plan.logEnd, least);
     if (!why.ok()) return why.takeStatus();
     if (why->empty()) {
       *from = plan.trusted ? plan.logEnd : plan.scanFrom;
@@ -121,6 +128,8 @@ Status restoreLmq(StoreParts& parts, const RecoveryPlan& plan, bool adopting, in
 Status rebuildLmq(StoreParts& parts, const RecoveryPlan& plan, bool adopting, int64_t* from,
                   RecoveryReport* report) {
   *from = parts.log->minPosition();
+  // Without a checkpoint a directory that is being adopted says the same.
+  if (!adopting && !parts.options.rebuild) LMQ_TRY(beginRebuildOfLmq(parts, plan));
   LMQ_TRY(parts.lmq->reset(*from));
   const int64_t adoptedAt = adopting ? plan.logEnd : parts.marker ? parts.marker->adoptedAt : -1;
   if (adoptedAt < 0) return {};
@@ -128,7 +137,9 @@ Status rebuildLmq(StoreParts& parts, const RecoveryPlan& plan, bool adopting, in
 }
 
 Status restoreLmqOfReader(StoreParts& parts, RecoveryReport* report) {
-  Result<std::string> why = tryLoad(parts, kEverything, 0);
+  Result<std::string> why = lmqIsUnfinished(parts.checkpoint, parts.marker)
+                                ? std::string("Building it has not come to its end.")
+                                : tryLoad(parts, kEverything, 0);
   if (!why.ok()) return why.takeStatus();
   if (!why->empty()) {
     report->lmqRebuilt = why.take();

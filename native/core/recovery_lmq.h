@@ -9,6 +9,8 @@ namespace lmq {
 // the position from which records must be dispatched into light queues again.
 Status restoreLmq(StoreParts& parts, const RecoveryPlan& plan, bool adopting, int64_t* from,
                   RecoveryReport* report);
+// Somebody builds the index, or began to and was killed: it may lack any queue.
+bool lmqIsUnfinished(const OwnCheckpoint& own, const std::optional<Marker>& marker);
 // The second half of it: starts anew whatever there is.
 Status rebuildLmq(StoreParts& parts, const RecoveryPlan& plan, bool adopting, int64_t* from,
                   RecoveryReport* report);

@@ -1,5 +1,6 @@
 // A reader beside a running writer or broker: takes in what came since, writes nothing.
 #include <algorithm>
+#include <cstring>
 
 #include "recovery_lmq.h"
 #include "recovery_start.h"
@@ -20,7 +21,47 @@ int64_t lastQueued(const StoreParts& parts) {
   return last;
 }
 
+void note(LastSeen& seen, int64_t position, const uint8_t* record) {
+  seen.position = position;
+  std::memcpy(seen.head.data(), record, seen.head.size());
+}
+
+// What a reader has taken in holds no longer: its directory was taken over, its log cut and written
+// on, or its light-queue index begun anew.
+Result<bool> wasRewritten(const StoreParts& parts, ReadBuffer& buffer) {
+  if (parts.isForeign()) {
+    const Result<FileInfo> marker = inspect(parts.dir.markerPath());
+    if (!marker.ok()) return marker.status();
+    if ((*marker).exists) return true;
+  }
+  const LastSeen& seen = parts.lastSeen;
+  if (seen.position < parts.log->minPosition()) return false;  // none, or expired
+  const Result<MappedFileQueue::Pinned> bytes =
+      parts.log->files().read(static_cast<uint64_t>(seen.position), seen.head.size(), buffer);
+  if (bytes.status().code() == Code::kNotFound) return true;
+  if (!bytes.ok()) return bytes.status();
+  return std::memcmp((*bytes).data, seen.head.data(), seen.head.size()) != 0;
+}
+
+// Whether the light-queue index can be loaded again. While a writer builds it, there is nothing
+// better than what this reader has.
+Result<bool> isWhole(const StoreParts& parts) {
+  const Result<std::optional<OwnCheckpoint>> own = parts.dir.readOwnCheckpoint();
+  if (!own.ok()) return own.status();
+  const Result<std::optional<Marker>> marker = parts.dir.readMarker();
+  if (!marker.ok()) return marker.status();
+  return !lmqIsUnfinished((*own).value_or(OwnCheckpoint{}), *marker);
+}
+
 }  // namespace
+
+void noteLastSeen(StoreParts& parts, int64_t position) {
+  if (position < parts.log->minPosition()) return;
+  ReadBuffer buffer;
+  const Result<MappedFileQueue::Pinned> bytes =
+      parts.log->files().read(static_cast<uint64_t>(position), LastSeen().head.size(), buffer);
+  if (bytes.ok()) note(parts.lastSeen, position, (*bytes).data);
+}
 
 Status catchUp(StoreParts& parts, int64_t lmqFrom, RecoveryReport* report) {
   const int64_t queued = parts.lmq == nullptr ? lastQueued(parts) : queuesEnd(parts);
@@ -33,6 +74,15 @@ Result<bool> refreshReader(StoreParts& parts) {
   MappedFileQueue& files = parts.log->files();
   Status reloaded = files.reload();
   if (!reloaded.ok() && reloaded.code() != Code::kFileSize) return reloaded;
+  ReadBuffer buffer;
+  const Result<bool> rewritten = wasRewritten(parts, buffer);
+  if (!rewritten.ok()) return rewritten;
+  if (*rewritten) {
+    const Result<bool> whole = isWhole(parts);
+    if (!whole.ok()) return whole;
+    parts.outdated = *whole;
+    return *whole;
+  }
   record::Check check;
   check.requireCrc = parts.options.requireCrc;
   CommitLogScan log = parts.scanLog(check);
@@ -47,6 +97,8 @@ Result<bool> refreshReader(StoreParts& parts) {
     if ((*step).verdict != record::Verdict::kRecord && (*step).verdict != record::Verdict::kBlank)
       break;
     if ((*step).verdict == record::Verdict::kBlank && !log.hasFile(log.position())) break;
+    if ((*step).verdict == record::Verdict::kRecord)
+      note(parts.lastSeen, (*step).position, (*step).view.data);
     end = log.position();
   }
   // Units come after their record, from a broker much later; when the log has been quiet for long
@@ -63,6 +115,12 @@ Result<bool> refreshReader(StoreParts& parts) {
     light = parts.lmqDirectories->refresh(true);
   } else if (!parts.lmqInMemory) {
     light = parts.lmq->refresh();
+    if (light.status().code() == Code::kCorruptFile) {
+      const Result<bool> whole = isWhole(parts);
+      if (!whole.ok()) return whole;
+      parts.outdated = *whole;
+      light = *whole;
+    }
   }
   if (!light.ok()) return light;
   RecoveryReport ignored;

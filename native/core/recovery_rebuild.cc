@@ -4,13 +4,6 @@
 
 namespace lmq {
 
-namespace {
-
-// More entries than any index has: one that was being made is never taken for a whole one.
-constexpr uint64_t kMoreThanAny = uint64_t{1} << 52;
-
-}  // namespace
-
 Status beginRebuild(StoreParts& parts, const RecoveryPlan& plan) {
   OwnCheckpoint none = parts.checkpoint;
   none.clean = false;
@@ -19,7 +12,7 @@ Status beginRebuild(StoreParts& parts, const RecoveryPlan& plan) {
   // Units of records that have expired stay: they alone know where their queue goes on.
   none.derivedSynced = std::max<int64_t>(parts.log->minPosition(), 0);
   none.queueUnits = 0;
-  none.lmqEntries = kMoreThanAny;
+  none.lmqEntries = OwnCheckpoint::kBeingBuilt;
   none.last = RecordIdentity();
   LMQ_TRY(parts.dir.writeOwnCheckpoint(&none));
   LMQ_TRY(parts.dir.syncOwnCheckpoint());
@@ -29,6 +22,19 @@ Status beginRebuild(StoreParts& parts, const RecoveryPlan& plan) {
   parts.checkpoint = none;
   // A queue with a file of another length cannot be loaded, to be cut.
   return ConsumeQueueTable::removeOdd(parts.dir.consumeQueue(), parts.queueOptions().fileSize);
+}
+
+Status beginRebuildOfLmq(StoreParts& parts, const RecoveryPlan& plan) {
+  OwnCheckpoint part = parts.checkpoint;
+  part.clean = false;
+  part.logEnd = plan.logEnd;
+  part.logSynced = std::min(std::max(plan.syncedBelow, part.logSynced), plan.logEnd);
+  part.derivedSynced = std::min(part.derivedSynced, part.logSynced);
+  part.lmqEntries = OwnCheckpoint::kBeingBuilt;
+  LMQ_TRY(parts.dir.writeOwnCheckpoint(&part));
+  LMQ_TRY(parts.dir.syncOwnCheckpoint());
+  parts.checkpoint.sequence = part.sequence;
+  return syncDirectory(parts.dir.lmq());
 }
 
 }  // namespace lmq

@@ -10,4 +10,7 @@ namespace lmq {
 // again.
 Status beginRebuild(StoreParts& parts, const RecoveryPlan& plan);
 
+// Before a light-queue index that cannot be used is begun anew.
+Status beginRebuildOfLmq(StoreParts& parts, const RecoveryPlan& plan);
+
 }  // namespace lmq

@@ -31,7 +31,8 @@ namespace lmq {
     "A group's offset is at most its queue's maxOffset, one past the last message.")               \
   X(kLmqLimit, "STORE_LMQ_LIMIT", "Raise maxLmqConsumeQueueNum or use fewer light queues.")        \
   X(kLimit, "STORE_LIMIT", "A limit of the file format is reached; start a new directory.")        \
-  X(kBusy, "STORE_BUSY", "Wait for pending puts, or raise maxPendingPutBytes.")                    \
+  X(kBusy, "STORE_BUSY",                                                                           \
+    "Wait for pending puts, or raise maxPendingPutBytes; what was ended: begin it again.")         \
   X(kGroupBusy, "STORE_GROUP_BUSY",                                                                \
     "Another follower of this process has the group in this queue; end it first.")                 \
   X(kClosed, "STORE_CLOSED", "The store is closed; open it again.")                                \

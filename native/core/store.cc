@@ -188,4 +188,30 @@ Result<bool> Store::refresh() {
   return more;
 }
 
+bool Store::isOutdated() {
+  const std::lock_guard<std::mutex> guard(lock_);
+  return parts_->outdated;
+}
+
+Status Store::checkGeneration(uint64_t generation) {
+  if (generation == generation_ && !isOutdated()) return {};
+  return Status(Code::kBusy, "The writer has begun log or light queues anew meanwhile.")
+      .at(parts_->dir.root());
+}
+
+Status Store::reload() {
+  const std::lock_guard<std::mutex> guard(lock_);
+  auto parts = std::make_unique<StoreParts>(parts_->options);
+  LMQ_TRY(parts->prepare());
+  RecoveryPlan plan;
+  LMQ_TRY(planRecovery(*parts, &plan));
+  RecoveryReport report;
+  LMQ_TRY(applyToReader(*parts, plan, &report));
+  parts->offsets = std::move(parts_->offsets);
+  parts_ = std::move(parts);
+  synced_ = parts_->log->endPosition();
+  ++generation_;
+  return {};
+}
+
 }  // namespace lmq

@@ -200,8 +200,17 @@ class Store {
   void listLmqs(std::string_view prefix, uint64_t* cursor, size_t limit,
                 std::vector<std::string>* out);
   uint64_t lmqCount();
-  // A reader takes in what the writer has added.
+  // A reader takes in what the writer has added. True if anything came.
   Result<bool> refresh();
+  // Of a reader: the writer has begun anew what was taken in before. Until reload() the reader
+  // shows what it had.
+  bool isOutdated();
+  // Takes in everything anew; queues get other numbers, and generation() rises. Nobody else may be
+  // using the store. On failure it stays as it was.
+  Status reload();
+  uint64_t generation() const { return generation_; }
+  // kBusy if it is not that any more: what goes on from call to call has to begin again.
+  Status checkGeneration(uint64_t generation);
 
   // Consumer offsets (store_offsets.cc) ----------------------------------------------------------
   // Refused beyond the queue's maximum: kOffsetTooLarge.
@@ -272,6 +281,7 @@ class Store {
   int64_t lastPosition_ = -1;  // of the last record; -1: there is none
   int64_t undispatched_ = -1;  // a record whose dispatch failed; -1: none
   bool closed_ = false;
+  uint64_t generation_ = 0;
   int usedPercent_ = 0;  // of the device, as last measured
   int fullPercent_ = 0;  // 0: appends do not care
 

@@ -42,6 +42,8 @@ struct BrokerCheckpoint {
 //   96  8     keysSynced: the key index of the log below is on the device
 //   104 8     position of the last record that has an entry there, -1: none
 struct OwnCheckpoint {
+  // More entries than any index has: one that is being built is never taken for a whole one.
+  static constexpr uint64_t kBeingBuilt = uint64_t{1} << 52;
   uint64_t sequence = 0;
   int64_t logSynced = 0;
   int64_t derivedSynced = 0;

@@ -1,6 +1,7 @@
 // The rooms of an open store, and how they are made from its directory.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -19,6 +20,12 @@
 
 namespace lmq {
 
+// How the last record begins that a reader has seen.
+struct LastSeen {
+  int64_t position = -1;              // -1: none
+  std::array<uint8_t, 64> head = {};  // with its checksum, its position and its times
+};
+
 struct StoreParts {
   StoreOptions options;
   StoreDir dir;
@@ -36,6 +43,8 @@ struct StoreParts {
   std::unique_ptr<KeyIndex> keys;  // null if there is none
   int64_t keysCovered = -1;        // a reader's: records below need no look into the log
   int quietRefreshes = 0;          // a reader's, since the log last grew
+  bool outdated = false;           // a reader's: see wasRewritten()
+  LastSeen lastSeen;               // a reader's
   LmqState state;
   std::unique_ptr<ConsumerOffsets> offsets;
   OwnCheckpoint checkpoint;

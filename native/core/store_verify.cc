@@ -30,6 +30,7 @@ CommitLogScan scanOf(Store& store) {
 
 StoreVerify::StoreVerify(Store& store)
     : store_(store),
+      generation_(store.generation()),
       log_(scanOf(store)),
       lookup_(scanOf(store)),
       logMin_(store.logMin()),
@@ -38,6 +39,7 @@ StoreVerify::StoreVerify(Store& store)
 }
 
 Status StoreVerify::step(Progress* progress) {
+  LMQ_TRY(store_.checkGeneration(generation_));
   progress->total = logEnd_ - logMin_;
   LMQ_TRY(inLog_ ? stepLog(progress) : stepQueue(progress));
   progress->position = std::min(log_.position(), logEnd_) - logMin_;

@@ -40,6 +40,7 @@ class StoreVerify {
   uint64_t queueCount(bool lmq) const;
 
   Store& store_;
+  const uint64_t generation_;
   CommitLogScan log_;
   CommitLogScan lookup_;
   int64_t logMin_;
