@@ -81,12 +81,9 @@ Napi::Value openStore(const Napi::CallbackInfo& info) {
 
 void addLifeCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<StoreHandle>& handle) {
   const auto add = [&](const char* name, auto call) {
-    object[name] = Napi::Function::New(
-        env,
-        [handle, call](const Napi::CallbackInfo& info) -> Napi::Value {
-          return call(info, handle);
-        },
-        name);
+    addCall(env, object, name, [handle, call](const Napi::CallbackInfo& info) -> Napi::Value {
+      return call(info, handle);
+    });
   };
   using Handle = std::shared_ptr<StoreHandle>;
   add("lastError", [](const Napi::CallbackInfo& info, const Handle& handle) -> Napi::Value {

@@ -128,12 +128,9 @@ void addOffsetCalls(Napi::Env env, Napi::Object object,
   addHotCall(env, object, handle, "restore", restore);
   addHotCall(env, object, handle, "committed", committed);
   const auto add = [&](const char* name, auto call) {
-    object[name] = Napi::Function::New(
-        env,
-        [handle, call](const Napi::CallbackInfo& info) -> Napi::Value {
-          return call(info, offsetsOf(info, *handle));
-        },
-        name);
+    addCall(env, object, name, [handle, call](const Napi::CallbackInfo& info) -> Napi::Value {
+      return call(info, offsetsOf(info, *handle));
+    });
   };
   add("groups", groups);
   add("consumerOffsets", consumerOffsets);

@@ -19,12 +19,9 @@ Napi::Value number(Napi::Env env, int64_t value) {
 
 void addQueueCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<StoreHandle>& handle) {
   const auto add = [&](const char* name, auto call) {
-    object[name] = Napi::Function::New(
-        env,
-        [handle, call](const Napi::CallbackInfo& info) -> Napi::Value {
-          return call(info, *handle, openStoreOf(info, *handle));
-        },
-        name);
+    addCall(env, object, name, [handle, call](const Napi::CallbackInfo& info) -> Napi::Value {
+      return call(info, *handle, openStoreOf(info, *handle));
+    });
   };
   add("topic", [](const Napi::CallbackInfo& info, StoreHandle&, Store& store) -> Napi::Value {
     Result<uint32_t> topic = store.topic(info[0].As<Napi::String>().Utf8Value());

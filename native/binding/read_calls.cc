@@ -63,12 +63,9 @@ Napi::Value timeOrUndefined(Napi::Env env, int64_t millis) {
 
 void addReadCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<StoreHandle>& handle) {
   const auto add = [&](const char* name, auto call) {
-    object[name] = Napi::Function::New(
-        env,
-        [handle, call](const Napi::CallbackInfo& info) -> Napi::Value {
-          return call(info, handle);
-        },
-        name);
+    addCall(env, object, name, [handle, call](const Napi::CallbackInfo& info) -> Napi::Value {
+      return call(info, handle);
+    });
   };
   using Handle = std::shared_ptr<StoreHandle>;
   add("offsetAt", [](const Napi::CallbackInfo& info, const Handle& handle) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
+#include <utility>
 #include <vector>
 
 #include "core/exporter.h"
@@ -183,6 +184,12 @@ void addExportCalls(Napi::Env env, Napi::Object object, const std::shared_ptr<St
 Napi::Value inspectDirectory(const Napi::CallbackInfo& info);
 // bench_calls.cc
 void addBenchCalls(Napi::Env env, Napi::Object exports);
+
+// Adds a function to an object of a store's; `call` holds what it needs.
+template <typename Call>
+void addCall(Napi::Env env, Napi::Object object, const char* name, Call call) {
+  object[name] = Napi::Function::New(env, std::move(call), name);
+}
 
 // The handle behind an object that makeObject() made; nullptr for any other.
 StoreHandle* handleOf(const Napi::Value& value);

@@ -77,28 +77,6 @@ Status File::zero(uint64_t at, uint64_t length) const {
   return os::writeZeros(*this, at, length);
 }
 
-Result<bool> File::firstByteIsLocked() const {
-  struct flock lock = {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  lock.l_len = 1;
-  if (os::retry([&] { return ::fcntl(descriptor_, F_OFD_GETLK, &lock); }) != 0) {
-    return Status::system(errno, "Asking for a lock", path_);
-  }
-  return lock.l_type != F_UNLCK;
-}
-
-Result<bool> File::lockFirstByte() const {
-  struct flock lock = {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = 0;
-  lock.l_len = 1;
-  if (os::retry([&] { return ::fcntl(descriptor_, F_OFD_SETLK, &lock); }) == 0) return true;
-  if (errno == EAGAIN || errno == EACCES) return false;
-  return Status::system(errno, "Locking", path_);
-}
-
 Status Mapping::populate(uint64_t at, uint64_t length, const std::string& path) const {
   if (at > size_ || size_ - at < length) {
     return Status(Code::kInternal, "A range to populate passes the end of the map").at(path);
