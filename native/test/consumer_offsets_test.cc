@@ -117,6 +117,38 @@ TEST_F(ConsumerOffsetsTest, ADeletedQueueHasNoOffsetsAndItsNamesAreUsedAgain) {
   }
 }
 
+TEST_F(ConsumerOffsetsTest, ACopyHoldsTheMomentAndWhatAReaderSetStaysItsOwn) {
+  commitThree();
+  auto writer = load();
+  ASSERT_TRUE(succeeded(writer->noteSource(1, 77)));
+  auto beside = reader();
+  ASSERT_TRUE(succeeded(beside->commit("r", "a", 0, 5)));
+  ASSERT_TRUE(succeeded(beside->commit("g", "a", 0, 6)));
+  const ConsumerOffsetTable table = beside->table();
+  EXPECT_EQ(table.livePairs(), 4u);
+  EXPECT_EQ(table.find(table.findName("g"), table.findName("a"), 0), 6);
+  const auto offsetsAt = [&](const std::string& directory) {
+    return std::make_unique<ConsumerOffsets>(
+        ConsumerOffsets::Options{directory, directory_ / "work", Access::kWrite});
+  };
+  ASSERT_TRUE(succeeded(writer->copyTo(directory_ / "of-writer")));
+  ASSERT_TRUE(succeeded(beside->copyTo(directory_ / "of-reader")));
+  ASSERT_TRUE(succeeded(writer->commit("g", "a", 0, 100)));
+  for (const char* name : {"of-writer", "of-reader"}) {
+    auto copy = offsetsAt(directory_ / name);
+    ASSERT_TRUE(succeeded(copy->load(&notes_)));
+    EXPECT_TRUE(notes_.empty());
+    EXPECT_EQ(copy->committed("g", "a", 0), 0x0102);
+    EXPECT_EQ(copy->committed("g", "%LMQ%b", 0), 9);
+    EXPECT_EQ(copy->committed("r", "a", 0), -1);
+    EXPECT_EQ(copy->source(1), 77);
+    ASSERT_TRUE(succeeded(copy->commit("g", "a", 0, 1)));
+  }
+  auto none = offsetsAt(directory_ / "none");
+  ASSERT_TRUE(succeeded(none->copyTo(directory_ / "of-none")));
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "of-none"));
+}
+
 TEST_F(ConsumerOffsetsTest, ATornTailIsCut) {
   commitThree();
   const uint64_t end = kFirst + 2 * 32 + 28 + 32 + 28 + 36 + 28;
