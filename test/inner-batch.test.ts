@@ -2,9 +2,9 @@
 import { cpSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { MessageStore } from '../lib/index.ts';
+import { type Fault, MessageStore } from '../lib/index.ts';
 import { unpack } from './golden-support/stores.ts';
-import { freshDirectories, nameOfFile, overwrite } from './support/files.ts';
+import { flipBit, freshDirectories, nameOfFile, overwrite } from './support/files.ts';
 import { failureOf, messagesOf, quiet } from './support/stores.ts';
 
 const fresh = freshDirectories();
@@ -15,6 +15,16 @@ const shown = async (dir: string) => {
   const batches = messagesOf(queue).map((one) => [one.offset, one.messageCount, one.text()]);
   return { batches, maxOffset: queue.maxOffset };
 };
+
+const FILE = 'STORE_CORRUPT_FILE';
+/** "code, place in the file, what is wrong" of every fault, which is in this file. */
+async function faultsIn(file: string, dir: string): Promise<string[]> {
+  await using reader = await MessageStore.openReader(dir);
+  const faults: Fault[] = [];
+  for await (const fault of reader.verify()) faults.push(fault);
+  for (const fault of faults) expect(fault.path).toBe(file);
+  return faults.map(({ code, offset, message }) => `${code} ${offset} ${message}`);
+}
 
 describe('a queue of inner batches', () => {
   it('gives a message for each batch, and passes all its offsets', async () => {
@@ -76,8 +86,55 @@ describe('a queue of inner batches', () => {
   it('of a strange length is left alone', async () => {
     const dir = unpack('inner-batch');
     overwrite(units(dir), 460, Uint8Array.of(1));
+    {
+      await using reader = await MessageStore.openReader(dir);
+      expect(reader.queues()).toEqual([]);
+    }
+    const faults = await faultsIn(path.dirname(units(dir)), dir);
+    expect(faults).toEqual([expect.stringMatching(/^STORE_FILE_SIZE 461 bcq: /)]);
+  });
+
+  const number = 46 * 3; // of the fourth unit's first byte
+  it.each<[string, number, number[], string]>([
+    ['size', 11, [1], 'this unit states another size than its record'],
+    ['position', 7, [1], 'this unit leads to no whole record'],
+    ['tags code', 19, [1], 'this unit has another tags code than its record'],
+    ['store time', 27, [1], 'this unit states another store time than its record'],
+    ['number of messages', 37, [1], 'this unit states another number of messages than its record'],
+    [
+      'offset before the last',
+      34,
+      [0, 1],
+      'this unit does not follow the one before; a read ends here',
+    ],
+    ['zeros', 0, Array(46).fill(0), 'this unit does not follow the one before; a read ends here'],
+  ])('with a unit of another %s is found by verify', async (what, at, bytes, message) => {
+    const dir = unpack('inner-batch');
+    expect(await faultsIn('', dir)).toEqual([]);
+    overwrite(units(dir), number + at, Uint8Array.from(bytes));
+    const place = what === 'zeros' ? number + 46 : number; // the first one behind the gap
+    expect(await faultsIn(units(dir), dir)).toEqual([`${FILE} ${place} bcq: ${message}`]);
+  });
+
+  it('whose last unit has another offset is found by verify', async () => {
+    const dir = unpack('inner-batch');
+    overwrite(units(dir), 46 * 7 + 35, Uint8Array.of(100));
+    expect(await faultsIn(units(dir), dir)).toEqual([
+      `${FILE} ${46 * 7} bcq: this unit leads to a record of another queue or offset`,
+    ]);
+  });
+
+  it('whose units are all there but whose log is damaged is found by verify', async () => {
+    const dir = unpack('inner-batch');
+    const at = readFileSync(units(dir)).readBigInt64BE(number);
+    flipBit(path.join(dir, 'commitlog', nameOfFile(0)), Number(at) + 95);
     await using reader = await MessageStore.openReader(dir);
-    expect(reader.queues()).toEqual([]);
+    const faults: Fault[] = [];
+    for await (const fault of reader.verify()) faults.push(fault);
+    expect(faults.map((fault) => [fault.path, fault.offset])).toEqual([
+      [path.join(dir, 'commitlog', nameOfFile(0)), Number(at)],
+      [units(dir), number],
+    ]);
   });
 });
 
@@ -105,6 +162,31 @@ describe('consume-queue extensions', () => {
     const dir = unpack('cq-ext');
     harm(dir);
     expect(await byTag(dir)).toEqual([2, 6, 10]);
+  });
+
+  it.each<[string, number, number[], string]>([
+    ['size', 0, [0, 19], "the extension of this queue's unit is missing or damaged"],
+    [
+      'length of the bitmap',
+      18,
+      [0, 1],
+      "the extension of this queue's unit is missing or damaged",
+    ],
+    ['tags code', 9, [99], 'this extension has another tags code than its record'],
+    ['store time', 17, [255], 'this extension states another store time than its record'],
+  ])('with another %s are found by verify', async (_, at, bytes, message) => {
+    const dir = unpack('cq-ext');
+    expect(await faultsIn('', dir)).toEqual([]);
+    overwrite(ext(dir), 2 * 20 + at, Uint8Array.from(bytes));
+    expect(await faultsIn(ext(dir), dir)).toEqual([`${FILE} 40 t 2: ${message}`]);
+  });
+
+  it('that are missing are found by verify, each by its unit', async () => {
+    const dir = unpack('cq-ext');
+    overwrite(ext(dir), 0, Buffer.alloc(1024));
+    expect(await faultsIn(ext(dir), dir)).toHaveLength(12);
+    rmSync(ext(dir));
+    expect(await faultsIn(path.dirname(ext(dir)), dir)).toHaveLength(12);
   });
 
   it('are read by whoever adopts the directory', async () => {

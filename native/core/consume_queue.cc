@@ -331,15 +331,22 @@ Status ConsumeQueue::units(int64_t from, size_t max, PlacedUnit* out, size_t* co
   for (int64_t i = 0; i < n; ++i) {
     out[i] = {from + i, decode(bytes->data + i * static_cast<int64_t>(kUnitSize))};
     int64_t& tagsCode = out[i].unit.tagsCode;
-    if (ConsumeQueueExt::isAddress(tagsCode)) tagsCode = resolved(tagsCode);
+    if (ConsumeQueueExt::isAddress(tagsCode)) tagsCode = extensions().tagsCode(tagsCode);
   }
   *count = static_cast<size_t>(n);
   return {};
 }
 
-int64_t ConsumeQueue::resolved(int64_t tagsCode) const {
+ConsumeQueueExt& ConsumeQueue::extensions() const {
   if (!ext_) ext_ = std::make_unique<ConsumeQueueExt>(files_.directory());
-  return ext_->tagsCode(tagsCode);
+  return *ext_;
+}
+
+Result<std::optional<ConsumeQueueExt::Unit>> ConsumeQueue::extensionOf(int64_t offset) const {
+  const Result<Unit> unit = unitAt(offset);
+  if (!unit.ok()) return unit.status();
+  if (!ConsumeQueueExt::isAddress((*unit).tagsCode)) return std::optional<ConsumeQueueExt::Unit>();
+  return std::optional(extensions().unitAt((*unit).tagsCode));
 }
 
 Status ConsumeQueue::truncate(int64_t logEnd) {

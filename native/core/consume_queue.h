@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -74,6 +75,9 @@ class ConsumeQueue {
   // Up to `max` units from `from` on, none behind the file that holds `from`.
   Status units(int64_t from, size_t max, PlacedUnit* out, size_t* count) const;
 
+  // What a unit has in the extensions; none where it has no address there.
+  Result<std::optional<ConsumeQueueExt::Unit>> extensionOf(int64_t offset) const;
+
   // Removes every unit of a record at or above `logEnd` and what follows it, zeroed and synced.
   Status truncate(int64_t logEnd);
   // Blocks until the units below `to` are on the device. The flusher's, beside put(): `to` is
@@ -89,7 +93,7 @@ class ConsumeQueue {
   bool isAhead(int64_t offset) const { return !ahead_.empty() && offset >= filesEnd_; }
   Status putAhead(const Unit& unit, int64_t queueOffset);
   Result<Unit> unitAt(int64_t offset) const;
-  int64_t resolved(int64_t tagsCode) const;
+  ConsumeQueueExt& extensions() const;
   // First offset in [from, to) whose unit is not valid or, with `logEnd`, at or above it.
   Result<int64_t> scan(int64_t from, int64_t to, int64_t logEnd);
   Result<int64_t> searchEnd(int64_t from, int64_t to) const;

@@ -17,10 +17,11 @@ constexpr int64_t kMaxOffset = (int64_t{1} << 53) - 1;  // JavaScript's largest 
 BatchConsumeQueue::BatchConsumeQueue(std::string topic, int32_t queueId, std::string directory)
     : topic_(std::move(topic)), queueId_(queueId), directory_(std::move(directory)) {}
 
-Status BatchConsumeQueue::open() {
+// Null without a file.
+Result<std::unique_ptr<MappedFileQueue>> BatchConsumeQueue::open() const {
   const Result<uint64_t> size = findFileSize(directory_);
   if (!size.ok()) return size.status();
-  if (*size == 0) return {};
+  if (*size == 0) return std::unique_ptr<MappedFileQueue>();
   if (*size % kUnitSize != 0) {
     return Status(Code::kFileSize, "Batch consume queue files do not hold whole units.")
         .at(directory_)
@@ -32,12 +33,15 @@ Status BatchConsumeQueue::open() {
   options.access = Access::kReadQuietly;
   options.readMode = ReadMode::kPositional;
   options.maxOpenFiles = 2;
-  files_ = std::make_unique<MappedFileQueue>(options);
-  return {};
+  return std::make_unique<MappedFileQueue>(options);
 }
 
 Result<bool> BatchConsumeQueue::refresh() try {
-  if (!files_) LMQ_TRY(open());
+  if (!files_) {
+    Result<std::unique_ptr<MappedFileQueue>> files = open();
+    if (!files.ok()) return files.takeStatus();
+    files_ = files.take();
+  }
   if (!files_) return false;
   Status loaded = files_->reload();
   if (!loaded.ok() && loaded.code() != Code::kFileSize) return loaded;
@@ -59,18 +63,56 @@ Result<bool> BatchConsumeQueue::refresh() try {
   return Status(Code::kNoMemory, "No memory for the units of a queue.").at(directory_);
 }
 
-bool BatchConsumeQueue::take(const uint8_t* bytes) {
-  BatchUnit one;
+// False if it cannot follow offsets up to `from`.
+bool BatchConsumeQueue::decode(const uint8_t* bytes, int64_t from, BatchUnit* out) {
+  BatchUnit& one = *out;
   one.placed.unit.physicalOffset = load<int64_t>(bytes);
   one.placed.unit.size = load<int32_t>(bytes + 8);
   one.placed.unit.tagsCode = load<int64_t>(bytes + 12);
   one.placed.queueOffset = load<int64_t>(bytes + 28);
   one.messages = load<int16_t>(bytes + 36);
-  const bool valid = one.placed.unit.physicalOffset >= 0 && one.placed.unit.size > 0 &&
-                     one.messages > 0 && one.placed.queueOffset >= maxOffset() &&
-                     one.placed.queueOffset <= kMaxOffset - one.messages;
-  if (valid) units_.push_back(one);
-  return valid;
+  return one.placed.unit.physicalOffset >= 0 && one.placed.unit.size > 0 && one.messages > 0 &&
+         one.placed.queueOffset >= from && one.placed.queueOffset <= kMaxOffset - one.messages;
+}
+
+bool BatchConsumeQueue::take(const uint8_t* bytes) {
+  BatchUnit one;
+  if (!decode(bytes, maxOffset(), &one)) return false;
+  units_.push_back(one);
+  return true;
+}
+
+Status BatchConsumeQueue::visitAll(const std::function<void(const Found&)>& visit) const {
+  const Result<std::unique_ptr<MappedFileQueue>> opened = open();
+  if (!opened.ok()) return opened.status();
+  if (!*opened) return {};
+  MappedFileQueue& files = **opened;
+  Status loaded = files.load();
+  int64_t end = 0;
+  bool follows = true;  // no unit is missing so far
+  ReadBuffer buffer;
+  for (const uint64_t base : files.bases()) {
+    for (uint64_t at = 0; at < files.fileSize(); at += kUnitSize) {
+      const Result<MappedFileQueue::Pinned> bytes = files.read(base + at, kUnitSize, buffer);
+      if (!bytes.ok()) return bytes.status();
+      const uint8_t* unit = (*bytes).data;
+      if (std::all_of(unit, unit + kUnitSize, [](uint8_t byte) { return byte == 0; })) {
+        follows = false;
+        continue;
+      }
+      BatchUnit one;
+      Found found;
+      found.valid = decode(unit, end, &one) && follows;
+      found.placed = one.placed;
+      found.messages = one.messages;
+      found.storeTimestamp = load<int64_t>(unit + 20);
+      found.path = directory_ + "/" + fileNameOf(base);
+      found.offset = static_cast<int64_t>(at);
+      if (found.valid) end = one.end();
+      visit(found);
+    }
+  }
+  return loaded;
 }
 
 int64_t BatchConsumeQueue::minOffset(int64_t logMin) const {

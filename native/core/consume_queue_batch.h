@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,6 +44,19 @@ class BatchConsumeQueue {
   int64_t startOf(int64_t offset) const;
   int64_t endOf(int64_t offset) const;
 
+  // A unit as its file has it.
+  struct Found {
+    PlacedUnit placed;
+    int64_t storeTimestamp = 0;
+    int32_t messages = 0;
+    bool valid = false;  // it follows those before it
+    std::string path;
+    int64_t offset = 0;  // in the file
+  };
+  // Calls `visit` for every unit in the files that is not all zero, also behind those that units()
+  // gives. kFileSize where files are of another length.
+  Status visitAll(const std::function<void(const Found&)>& visit) const;
+
   // Up to `max` units from the first that starts at `from` or behind it.
   void units(int64_t from, size_t max, PlacedUnit* out, size_t* count) const;
 
@@ -54,7 +68,8 @@ class BatchConsumeQueue {
   };
   using Place = std::vector<BatchUnit>::const_iterator;
 
-  Status open();
+  Result<std::unique_ptr<MappedFileQueue>> open() const;
+  static bool decode(const uint8_t* bytes, int64_t from, BatchUnit* out);
   bool take(const uint8_t* bytes);
   Place startingAt(int64_t offset) const;          // the first unit that starts there or behind
   const BatchUnit* holding(int64_t offset) const;  // nullptr: none

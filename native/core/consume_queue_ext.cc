@@ -33,7 +33,7 @@ Status ConsumeQueueExt::open() {
   return files_->load();
 }
 
-bool ConsumeQueueExt::read(int64_t position, int64_t* tagsCode) {
+bool ConsumeQueueExt::read(int64_t position, Unit* found) {
   if (!files_ && !open().ok()) {
     files_.reset();
     return false;
@@ -48,13 +48,28 @@ bool ConsumeQueueExt::read(int64_t position, int64_t* tagsCode) {
   const int16_t own = load<int16_t>(bytes);
   const int16_t bitmap = load<int16_t>(bytes + 18);
   if (bitmap < 0 || own != static_cast<int32_t>(kLeastUnit) + bitmap) return false;
-  *tagsCode = load<int64_t>(bytes + 2);
+  found->tagsCode = load<int64_t>(bytes + 2);
+  found->storeTimestamp = load<int64_t>(bytes + 10);
   return true;
 }
 
 int64_t ConsumeQueueExt::tagsCode(int64_t address) {
-  int64_t found = address;
-  return read(address - INT64_MIN, &found) ? found : address;
+  Unit found;
+  return read(address - INT64_MIN, &found) ? found.tagsCode : address;
+}
+
+ConsumeQueueExt::Unit ConsumeQueueExt::unitAt(int64_t address) {
+  Unit unit;
+  const int64_t position = address - INT64_MIN;
+  unit.found = read(position, &unit);
+  unit.path = directory_;
+  unit.offset = position;
+  if (files_) {
+    const int64_t size = static_cast<int64_t>(files_->fileSize());
+    unit.offset = position % size;
+    unit.path += "/" + fileNameOf(static_cast<uint64_t>(position - unit.offset));
+  }
+  return unit;
 }
 
 }  // namespace lmq

@@ -28,8 +28,17 @@ class ConsumeQueueExt {
   // The tags code at an address, or the address where nothing is found: it may be any.
   int64_t tagsCode(int64_t address);
 
+  struct Unit {
+    bool found = false;
+    int64_t tagsCode = 0;
+    int64_t storeTimestamp = 0;
+    std::string path;  // where it lies, or should lie
+    int64_t offset = 0;
+  };
+  Unit unitAt(int64_t address);
+
  private:
-  bool read(int64_t position, int64_t* tagsCode);
+  bool read(int64_t position, Unit* unit);
   Status open();
 
   std::string directory_;

@@ -26,6 +26,11 @@ CommitLogScan scanOf(Store& store) {
   return store.parts().scanLog(check);
 }
 
+bool hasExtensions(Store& store) {
+  const Result<FileInfo> info = inspect(store.parts().dir.consumeQueue() + "_ext");
+  return info.ok() && (*info).exists;
+}
+
 }  // namespace
 
 StoreVerify::StoreVerify(Store& store)
@@ -36,6 +41,7 @@ StoreVerify::StoreVerify(Store& store)
       logMin_(store.logMin()),
       logEnd_(store.logEnd()) {
   log_.seek(logMin_);
+  extended_ = hasExtensions(store);
 }
 
 Status StoreVerify::step(Progress* progress) {
@@ -89,6 +95,11 @@ Status StoreVerify::stepQueue(Progress* progress) {
   Store::QueueRef ref;
   {
     const std::lock_guard<std::mutex> guard(store_.lock());
+    const auto& batches = parts.batchQueues;
+    if (!lmq_ && queue_ >= queueCount(false) && queue_ - queueCount(false) < batches.size()) {
+      const BatchConsumeQueue& batch = *batches[queue_++ - queueCount(false)];
+      return stepBatchQueue(batch, progress);
+    }
     if (queue_ >= queueCount(lmq_)) {
       progress->done = lmq_;
       lmq_ = true;
@@ -112,6 +123,10 @@ Status StoreVerify::stepQueue(Progress* progress) {
       progress->faults.push_back({status.code(), name + ": " + status.facts().message,
                                   status.facts().path, status.facts().offset});
       count = 0;
+    }
+    extensions_.clear();
+    if (extended_ && !lmq_) {
+      LMQ_TRY(readExtensions(*parts.queues->all()[queue_], units, count));
     }
   }
   if (count == 0) {
@@ -151,6 +166,8 @@ void StoreVerify::checkUnit(Store::QueueRef queue, const std::string& name, int3
   } else if (view.topic() != name || view.queueId != queueId ||
              view.queueOffset != placed.queueOffset) {
     fault("this unit leads to a record of another queue or offset");
+  } else {
+    checkExtension(name, view, placed.queueOffset, progress);
   }
 }
 

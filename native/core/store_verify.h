@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "commit_log_scan.h"
@@ -38,6 +39,12 @@ class StoreVerify {
   void checkUnit(Store::QueueRef queue, const std::string& name, int32_t queueId,
                  const PlacedUnit& placed, Progress* progress);
   uint64_t queueCount(bool lmq) const;
+  // store_verify_broker.cc: what a broker alone writes.
+  Status stepBatchQueue(const BatchConsumeQueue& queue, Progress* progress);
+  Status readExtensions(const ConsumeQueue& queue, const std::vector<PlacedUnit>& units,
+                        size_t count);
+  void checkExtension(const std::string& name, const record::View& view, int64_t offset,
+                      Progress* progress) const;
 
   Store& store_;
   const uint64_t generation_;
@@ -52,6 +59,8 @@ class StoreVerify {
   int64_t offset_ = -1;
   int64_t records_ = 0;
   int64_t units_ = 0;
+  bool extended_;  // there are consume-queue extensions
+  std::unordered_map<int64_t, ConsumeQueueExt::Unit> extensions_;  // of a step's units, by offset
 };
 
 }  // namespace lmq
