@@ -88,19 +88,24 @@ export class BrokerOffsets {
   }
 
   #look(): string {
-    const files = CONSUMER_OFFSET_FILES.map((name) =>
-      statOf(path.join(this.#config, `${name}.json`)),
-    );
-    return files.map((s) => (s ? `${s.ino} ${s.size} ${s.mtimeMs}` : '')).join();
+    const looks = CONSUMER_OFFSET_FILES.map((name) => {
+      try {
+        const stat = statOf(path.join(this.#config, `${name}.json`));
+        return stat ? `${stat.ino} ${stat.size} ${stat.mtimeMs}` : '';
+      } catch (error) {
+        return String(error); // said once more where the file is read
+      }
+    });
+    return looks.join();
   }
 
   /** A file that has changed; as a broker does, what it kept before where the file is damaged. */
   *#read(name: string, number: number, notes: RecoveryNote[]): Work<Found | undefined> {
     for (const suffix of ['.json', '.json.bak']) {
       const file = path.join(this.#config, name + suffix);
-      const stat = statOf(file);
-      if (!stat) continue;
       try {
+        const stat = statOf(file);
+        if (!stat) continue;
         if (stat.size > MAX_OFFSET_FILE)
           throw new RangeError(`it has more than ${MAX_OFFSET_FILE} bytes`);
         const bytes = readFileSync(file);
@@ -149,7 +154,12 @@ export class BrokerOffsets {
 }
 
 function statOf(file: string): Stats | undefined {
-  return statSync(file, { throwIfNoEntry: false });
+  try {
+    return statSync(file, { throwIfNoEntry: false });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined;
+    throw error;
+  }
 }
 
 /** What a file holds, as a number that is exact in a double. */

@@ -1,5 +1,5 @@
 // Consumer offsets that a broker left: read beside it, taken over, and winning once they change.
-import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { MessageStore, type StoreReader } from '../lib/index.ts';
@@ -123,6 +123,50 @@ describe("a broker's offsets", () => {
     expect(found(again)).toBe(6);
   });
 
+  it.each<[string, (file: string) => void]>([
+    ['a directory', (file) => mkdirSync(path.join(file, 'in the way'), { recursive: true })],
+    ['a link to itself', (file) => symlinkSync(file, file)],
+    ['an empty file', (file) => writeFileSync(file, '')],
+    ['garbage', (file) => writeFileSync(file, Buffer.alloc(5000, 0xff))],
+    ['a part of a file', (file) => writeFileSync(file, json(5).slice(0, -1))],
+    ['no table', (file) => writeFileSync(file, '"offsetTable"')],
+  ])('in the place of which %s is are those that the broker kept before', async (_what, put) => {
+    await filled();
+    write('lmqConsumerOffset.json.bak', json(3));
+    put(path.join(dir, 'config', 'lmqConsumerOffset.json'));
+    const note = [{ code: 'STORE_CORRUPT_FILE' }];
+    const store = await openWith();
+    expect(found(store)).toBe(3);
+    expect(store.recovery.notes).toMatchObject(note);
+    store.queue('t').commit('g', 6);
+    await store.close();
+    // Nothing is new in them.
+    const again = await openWith();
+    expect(found(again)).toBe(6);
+    await again.close();
+    rmSync(path.join(dir, 'config', 'lmqConsumerOffset.json.bak'));
+    await using reader = await MessageStore.openReader({ path: dir, ...quiet });
+    expect(found(reader)).toBe(6);
+    expect(reader.recovery.notes).toMatchObject(note);
+  });
+
+  it('are none where config is no directory', async () => {
+    await filled();
+    writeFileSync(path.join(dir, 'config'), 'offsetTable');
+    await using store = await openWith();
+    expect(store.groups()).toEqual([]);
+    expect(store.recovery.notes).toEqual([]);
+  });
+
+  it('may be beyond all queues: set back to the end, the others as they are', async () => {
+    await filled();
+    write('consumerOffset.json', `{"offsetTable":{"t@g":{0:9223372036854775807},"t@h":{0:4}}}`);
+    await using store = await openWith();
+    expect(found(store)).toBe(10);
+    expect(store.queue('t').committed('h')).toBe(4);
+    expect(store.recovery.notes).toMatchObject([{ code: 'STORE_OFFSET_TOO_LARGE' }]);
+  });
+
   it('with names that cannot be are left out, and reported', async () => {
     await filled();
     write('consumerOffset.json', `{"offsetTable":{"${'t'.repeat(256)}@g":{0:0},"t@g":{0:3}}}`);
@@ -144,7 +188,11 @@ describe("a broker's offsets", () => {
       offset: i === 0 ? 1 : 0,
     }));
     write('lmqConsumerOffset.json', offsetFiles(many).lmqConsumerOffset);
+    let turns = 0;
+    const ticking = setInterval(() => turns++, 1);
     const taken = await openWith();
+    clearInterval(ticking);
+    expect(turns).toBeGreaterThan(50); // of the event loop: it was not held up
     expect(taken.recovery.notes).toEqual([]);
     await taken.close();
     await using again = await openWith();
