@@ -49,7 +49,8 @@ void ConsumerOffsets::forget() {
 bool ConsumerOffsets::apply(const OffsetRecord& record) {
   switch (record.kind) {
     case OffsetRecord::kName:
-      return table_.define(record.number, record.name);
+      return table_.define(record.number, record.name) ||
+             table_.redefine(record.number, record.name, end_ / OffsetRecord::kHeaderSize);
     case OffsetRecord::kOffset:
       return table_.set(record.number, record.topic, record.queueId, record.offset);
     case OffsetRecord::kRemoved:
@@ -77,17 +78,18 @@ Status ConsumerOffsets::scan(bool pastDamage, std::vector<Status>* notes) {
                          .at(path())
                          .offset(static_cast<int64_t>(at)));
   };
-  bool reported = false;  // each damage costs the names behind it: one note is enough
+  bool reported = false;  // one note is enough
   for (;;) {
     Result<bool> found = scan.next(&record);
     if (!found.ok()) return found.takeStatus();
     if (*found) {
       if (!pastDamage) own_ = ConsumerOffsetTable();  // the writer knows better
+      const uint64_t at = end_;
+      end_ = scan.position();
       if (!apply(record) && pastDamage && !reported) {
-        damage(end_);
+        damage(at);
         reported = true;
       }
-      end_ = scan.position();
       continue;
     }
     if (!pastDamage) return {};

@@ -8,6 +8,7 @@ namespace lmq {
 namespace {
 
 constexpr size_t kSmallText = 64 * 1024;  // not worth packing
+constexpr size_t kMostLost = 1 << 20;     // names in a row
 
 }  // namespace
 
@@ -66,6 +67,26 @@ bool ConsumerOffsetTable::define(uint32_t number, std::string_view name) {
   liveNameBytes_ += name.size();
   nameIndex_.insert(number, [this](uint32_t n) { return hashOf(this->name(n)); });
   return true;
+}
+
+bool ConsumerOffsetTable::redefine(uint32_t number, std::string_view name, uint64_t end) {
+  if (number >= end || number > names_.size() + kMostLost) return false;
+  while (names_.size() < number) {
+    freeNames_.push_back(static_cast<uint32_t>(names_.size()));
+    names_.emplace_back();
+  }
+  if (hasName(number)) forget(number);
+  if (const uint32_t known = findName(name); known != kNone) forget(known);
+  return define(number, name);
+}
+
+void ConsumerOffsetTable::forget(uint32_t number) {
+  for (size_t i = 0; i < pairs_.size(); ++i) {
+    const Pair pair = pairs_[i];
+    if (pair.group == kNone || (pair.group != number && pair.topic != number)) continue;
+    remove(pair.topic, pair.queueId);
+  }
+  release(number);
 }
 
 uint32_t ConsumerOffsetTable::findPair(uint32_t group, uint32_t topic, int32_t queueId) const {

@@ -81,6 +81,10 @@ class ConsumerOffsetTable {
   // Gives a free number, or the first that was never given, its name; an empty name leaves it free.
   // False if that cannot be: the number is taken or too high, or the name has one.
   bool define(uint32_t number, std::string_view name);
+  // The same of a log that has lost records: whatever had the number or the name before goes, with
+  // its queues, since only their removal can have freed it. False if the number is not below `end`,
+  // or too many before it would have been lost.
+  bool redefine(uint32_t number, std::string_view name, uint64_t end);
   size_t nameCount() const { return names_.size(); }
   std::string_view name(uint32_t number) const;  // empty: the number is free
   bool isGroup(uint32_t number) const { return names_[number].asGroup > 0; }
@@ -108,6 +112,7 @@ class ConsumerOffsetTable {
   static size_t hashOf(uint32_t group, uint32_t topic, int32_t queueId);
   size_t hashOfPair(uint32_t number) const;
   uint32_t findPair(uint32_t group, uint32_t topic, int32_t queueId) const;
+  void forget(uint32_t number);   // removes every queue that it is in
   void release(uint32_t number);  // a name that no pair has
   void packText();
   bool hasName(uint32_t number) const { return number < names_.size() && names_[number].size > 0; }
