@@ -187,10 +187,11 @@ Result<int32_t> KeyIndexFile::slot(int32_t hash) const {
 
 KeyIndexFile::Times KeyIndexFile::timesOf(const Entry& entry, int64_t number) const {
   constexpr int64_t kForever = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kMost = kForever / 2;  // a header may say anything
   // The first entry counts from the file before, one of a clock that went back counts as 0, and
   // what does not fit is the largest number.
-  const int64_t begin =
-      number == 1 ? header_.beginTimestamp : header_.beginTimestamp + entry.seconds * kMillis;
+  const int64_t first = std::clamp(header_.beginTimestamp, -kMost, kMost);
+  const int64_t begin = number == 1 ? first : first + entry.seconds * kMillis;
   const bool atLeast = number != 1 && entry.seconds == 0;
   const bool capped = entry.seconds == std::numeric_limits<int32_t>::max();
   return {atLeast ? 0 : begin, capped ? kForever : number == 1 ? begin : begin + kMillis - 1};

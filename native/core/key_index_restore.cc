@@ -8,12 +8,18 @@
 
 namespace lmq {
 
+namespace {
+
+constexpr int64_t kMillis = 1000;
+
+}  // namespace
+
 Status KeyIndexFile::restore(int64_t position, const TimeOf& timeOf) {
   // Entries follow the log. Those below `position` were synced, whatever slots and header say; the
   // first that is out of order or all zero is none.
   const Header had = header_;
   int64_t end = 1;
-  int64_t last = -1;
+  int64_t last = 0;
   bool broken = false;
   Entry first;
   Entry newest;
@@ -46,14 +52,13 @@ Status KeyIndexFile::restore(int64_t position, const TimeOf& timeOf) {
       return time >= 0 ? time : fallback;
     };
     header_.beginPhyOffset = first.physicalOffset;
-    if (had.beginPhyOffset != first.physicalOffset || had.beginTimestamp <= 0) {
-      header_.beginTimestamp = timeAt(first.physicalOffset, had.beginTimestamp);
-    }
+    header_.beginTimestamp = timeAt(first.physicalOffset, had.beginTimestamp);
     header_.endPhyOffset = newest.physicalOffset;
-    if (had.endPhyOffset != newest.physicalOffset || had.endTimestamp <= 0) {
-      header_.endTimestamp =
-          timeAt(newest.physicalOffset, header_.beginTimestamp + newest.seconds * int64_t{1000});
-    }
+    const bool kept = had.endPhyOffset == newest.physicalOffset && had.endTimestamp > 0;
+    // A header may say anything.
+    const int64_t begin = std::clamp(header_.beginTimestamp, int64_t{0}, INT64_MAX / 2);
+    header_.endTimestamp =
+        timeAt(newest.physicalOffset, kept ? had.endTimestamp : begin + newest.seconds * kMillis);
   }
   LMQ_TRY(writeHeader());
   LMQ_TRY(sync());
