@@ -53,6 +53,7 @@ Result<bool> BatchConsumeQueue::refresh() try {
     const uint64_t length = std::min(inFile, kUnitsAtOnce * kUnitSize);
     Result<MappedFileQueue::Pinned> bytes =
         files_->read(readUpTo_, static_cast<size_t>(length), buffer_);
+    if (bytes.status().code() == Code::kNotFound) break;  // a file is missing: its end, for now
     if (!bytes.ok()) return bytes.takeStatus();
     for (uint64_t at = 0; at < length; at += kUnitSize, readUpTo_ += kUnitSize) {
       if (!take(bytes->data + at)) return units_.size() > known;
