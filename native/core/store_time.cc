@@ -22,14 +22,15 @@ Status Store::storeTimeAt(int64_t physicalOffset, int64_t size, bool* found, int
   *found = false;
   constexpr auto kHead = static_cast<int64_t>(record::kMinSize);
   const int64_t readable = parts_->log->readableBehind(physicalOffset);
-  if (readable < kHead || size > readable) return {};
+  if (readable < kHead) return {};
   ReadBuffer buffer(record::kMinSize);
   Result<MappedFileQueue::Pinned> head =
       parts_->log->read(physicalOffset, record::kMinSize, buffer);
   if (!head.ok()) return head.status().code() == Code::kNotFound ? Status() : head.takeStatus();
   bool blank = false;
   if (size < 0) size = std::max<int64_t>(record::claimedSize(head->data, &blank), 0);
-  *found = record::storeTimestampOf(head->data, static_cast<size_t>(size), physicalOffset, millis);
+  *found = size <= readable &&
+           record::storeTimestampOf(head->data, static_cast<size_t>(size), physicalOffset, millis);
   return {};
 }
 
