@@ -145,7 +145,7 @@ Result<bool> ConsumeQueue::refresh() {
 
 Result<bool> ConsumeQueue::refreshEnd() {
   int64_t inFiles = filesEnd_;
-  for (;;) {
+  for (int64_t missed = -1;;) {
     const uint64_t position = static_cast<uint64_t>(inFiles) * kUnitSize;
     if (position >= files_.endOfFiles()) {
       const uint64_t known = files_.endOfFiles();
@@ -159,7 +159,8 @@ Result<bool> ConsumeQueue::refreshEnd() {
     if (end.status().code() == Code::kNotFound) {
       // A listing made beside a writer may have a later file and lack this one.
       LMQ_TRY(usable(files_.reload()));
-      if (files_.fileAt(position) == nullptr) break;
+      if (files_.fileAt(position) == nullptr || missed == inFiles) break;
+      missed = inFiles;
       continue;
     }
     if (!end.ok()) return end.status();

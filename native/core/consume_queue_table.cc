@@ -43,29 +43,31 @@ Status walkQueues(const std::string& directory,
 
 Result<uint64_t> ConsumeQueueTable::findFileSize(const std::string& directory, bool topicsOnly) {
   uint64_t size = 0;
+  Status broken;  // a file that cannot be one, whatever the others are
   Status status = walkQueues(directory, [&](const QueueDirectory& found) -> Status {
     if (topicsOnly && isLmqDirectory(found.topic)) return {};
     const Result<std::vector<DirectoryEntry>> files = list(found.path);
     if (!files.ok()) return files.status();
     for (const DirectoryEntry& file : *files) {
       if (file.isDirectory || file.size == 0 || baseOfFileName(file.name) < 0) continue;
-      if (size == 0) size = file.size;
-      if (file.size != size) {
-        return Status(Code::kFileSize, "Two consume queue files differ in length.")
+      const auto odd = [&](const char* what) {
+        return Status(Code::kFileSize, what)
             .at(found.path + "/" + file.name)
-            .offset(static_cast<int64_t>(file.size))
-            .limit(static_cast<int64_t>(size));
+            .offset(static_cast<int64_t>(file.size));
+      };
+      if (file.size % ConsumeQueue::kUnitSize != 0) {
+        if (broken.ok()) broken = odd("A consume queue file does not hold whole units.");
+        continue;
       }
+      if (size == 0) size = file.size;
+      if (file.size == size) continue;
+      return odd("Two consume queue files differ in length.").limit(static_cast<int64_t>(size));
     }
     return {};
   });
   if (!status.ok()) return status;
-  if (size % ConsumeQueue::kUnitSize != 0) {
-    return Status(Code::kFileSize, "Consume queue files do not hold whole units.")
-        .at(directory)
-        .offset(static_cast<int64_t>(size));
-  }
-  return size;
+  if (broken.ok()) return size;
+  return size == 0 ? std::move(broken) : std::move(broken).limit(static_cast<int64_t>(size));
 }
 
 Status ConsumeQueueTable::removeOdd(const std::string& directory, uint64_t size) {

@@ -38,6 +38,12 @@ Status StoreParts::decideSizes() {
   if (marker) {  // whichever file has another length, it is the odd one
     log = static_cast<uint64_t>(marker->mappedFileSizeCommitLog);
     queue = static_cast<uint64_t>(marker->mappedFileSizeConsumeQueue);
+    if (*queue % ConsumeQueue::kUnitSize != 0) {
+      return Status(Code::kCorruptFile,
+                    "The directory's marker says that consume queue files do not hold whole units.")
+          .at(dir.markerPath())
+          .offset(marker->mappedFileSizeConsumeQueue);
+    }
   }
   LMQ_TRY(decide("mappedFileSizeCommitLog", *log, options.commitLogSize,
                  options.defaultCommitLogSize, dir.commitLog(), &commitLogSize_));

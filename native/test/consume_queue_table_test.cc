@@ -71,6 +71,17 @@ TEST_F(ConsumeQueueTableTest, TheLengthOfFilesIsTheDirectorys) {
   std::filesystem::remove_all(cq + "/T");
   writeFile(cq + "/U/0/" + fileNameOf(0), std::string(110, '\0'));
   EXPECT_EQ(ConsumeQueueTable::findFileSize(cq).status().code(), Code::kFileSize);
+  EXPECT_EQ(ConsumeQueueTable::findFileSize(cq).status().facts().limit, -1);
+  // One that cannot be a queue's says nothing of the others, wherever it stands.
+  writeFile(cq + "/U/0/" + fileNameOf(1), std::string(100, '\0'));
+  for (const char* queue : {"/A/0", "/V/0"}) {
+    std::filesystem::remove_all(cq + "/A");
+    std::filesystem::create_directories(cq + queue);
+    writeFile(cq + queue + "/" + fileNameOf(0), std::string(139, '\0'));
+    const Result<uint64_t> odd = ConsumeQueueTable::findFileSize(cq);
+    ASSERT_EQ(odd.status().code(), Code::kFileSize);
+    EXPECT_EQ(odd.status().facts().limit, 100) << queue;
+  }
 }
 
 }  // namespace

@@ -46,9 +46,9 @@ class KeyIndexDamageTest : public testing::Test {
     return index;
   }
   static void add(KeyIndex& index, const std::string& key, int64_t position) {
-    const record::Keys keys{"", key};
+    const Keys keys{"", key, {}};
     ASSERT_TRUE(succeeded(index.reserve(1)));
-    ASSERT_TRUE(succeeded(index.add("T", keys, position, kTime + position)));
+    ASSERT_TRUE(succeeded(index.add(record::javaHash("T"), keys, position, kTime + position)));
   }
   static Status search(KeyIndex& index, const std::string& key, Positions* found, int64_t begin = 0,
                        int64_t end = kForever) {

@@ -336,5 +336,26 @@ TEST_F(ForeignReaderTest, AFileThatIsShortenedMeanwhileIsAnErrorAndNoSignal) {
   EXPECT_EQ(reader->read(request, &page).code(), Code::kIo);
 }
 
+// A length that is no multiple of a unit, in a file of any queue, made a reader's look endless.
+TEST_F(ReaderTest, AQueueFileOfAnyLengthIsLeftOut) {
+  ForeignDirectory directory(root());
+  for (int i = 0; i < 3; ++i) {
+    const int64_t at = directory.add({std::to_string(i), {"%LMQ%a"}}, i, {i});
+    directory.addUnit("%LMQ%a/0", i, at);
+  }
+  for (const char* queue : {"%LMQ%a/0", "T/0"}) {
+    const std::string whole = contentOf(queueFile(0, queue));
+    for (size_t length = 0; length < 200; length += length < 45 ? 1 : 31) {
+      writeFile(queueFile(0, queue), whole.substr(0, length));
+      std::unique_ptr<Store> reader = openReader();
+      for (int look = 0; look < 3; ++look) {
+        EXPECT_TRUE(succeeded(reader->refresh().status())) << queue << " " << length;
+      }
+      EXPECT_EQ(messages(*reader).back(), "2:2") << queue << " " << length;
+    }
+    writeFile(queueFile(0, queue), whole);
+  }
+}
+
 }  // namespace
 }  // namespace lmq
