@@ -1,4 +1,7 @@
 // Batches: the records of single appends, one behind the other, and all of them or none.
+#include <algorithm>
+#include <thread>
+
 #include "store_fixture.h"
 
 namespace lmq {
@@ -152,6 +155,59 @@ TEST_P(BatchTest, NoMessagesAndTooManyAreRefused) {
       codeText(
           store->appendBatch(0, 0, *std::make_unique<std::vector<Store::BatchMessage>>(1)).code()),
       std::string("STORE_CLOSED"));
+}
+
+// Offsets are given under the lock, one for each message of a batch (BR-044).
+TEST_P(BatchTest, ThreadsThatMixBatchesAndSingleMessagesGetEachOffsetOnce) {
+  constexpr int kThreads = 4;
+  constexpr int kRounds = 60;
+  std::unique_ptr<Store> store = open();
+  const uint32_t topic = *store->topic("T");
+  ASSERT_TRUE(succeeded(store->setPlan(0, "%LMQ%a", 1, true)));
+  std::vector<std::vector<int64_t>> offsets(kThreads);
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (int round = 0; round < kRounds; ++round) {
+        if ((thread + round) % 2 == 0) {
+          Message message;
+          message.body = "single";
+          message.bornHost = message.storeHost = store->options().storeHost;
+          Store::Appended at;
+          EXPECT_TRUE(succeeded(store->append(topic, message, 0, &at)));
+          offsets[static_cast<size_t>(thread)].push_back(at.queueOffset);
+          continue;
+        }
+        std::vector<Store::BatchMessage> batch(3);
+        for (Store::BatchMessage& one : batch) {
+          one.message.body = "batch";
+          one.message.bornHost = one.message.storeHost = store->options().storeHost;
+          one.plan = std::make_unique<DispatchPlan>();
+          one.plan->parse("%LMQ%a", 1, true);
+        }
+        EXPECT_TRUE(succeeded(store->appendBatch(topic, 0, batch)));
+        for (size_t i = 0; i < batch.size(); ++i) {
+          EXPECT_EQ(batch[i].stored.queueOffset,
+                    batch[0].stored.queueOffset + static_cast<int64_t>(i));
+          offsets[static_cast<size_t>(thread)].push_back(batch[i].stored.queueOffset);
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::vector<int64_t> all;
+  for (const auto& some : offsets) all.insert(all.end(), some.begin(), some.end());
+  std::sort(all.begin(), all.end());
+  ASSERT_EQ(all.size(), static_cast<size_t>(kThreads * kRounds * 2));
+  for (size_t i = 0; i < all.size(); ++i) ASSERT_EQ(all[i], static_cast<int64_t>(i));
+  for (const Store::QueueRef queue : {queueOf(*store), lmqOf(*store, "%LMQ%a")}) {
+    for (int64_t at = 0; at < static_cast<int64_t>(all.size()); ++at) {
+      const Store::Page page = read(*store, queue, at);
+      ASSERT_FALSE(page.rows.empty());
+      ASSERT_EQ(page.rows[0].offset, at);
+      ASSERT_EQ(page.rows[0].view.queueOffset, at);
+    }
+  }
 }
 
 }  // namespace
