@@ -88,6 +88,7 @@ TEST_F(ConsumerOffsetsDamageTest, NumbersThatCannotBeAreReportedAndTheRestCounts
       name(UINT32_MAX, "n"),
       name(UINT32_MAX - 1, "n"),
       name(1 << 30, "n"),
+      name(1000, "n"),
       source(2, 1),
       source(UINT32_MAX, 1),
   };
@@ -143,6 +144,27 @@ TEST_F(ConsumerOffsetsDamageTest, FieldsOutOfTheirRangeAreNoRecord) {
     auto offsets = load();
     EXPECT_EQ(notes_.size(), 1u);
     EXPECT_EQ(all(*offsets), (All{{"g a 0", 6}}));
+  }
+}
+
+TEST_F(ConsumerOffsetsDamageTest, ARecordEndsWhereItsBytesEnd) {
+  const auto decodes = [](std::string bytes, size_t size) {
+    uint8_t* head = reinterpret_cast<uint8_t*>(bytes.data());
+    lmq::store<uint32_t>(head, crc32(0, head + 4, bytes.size() - 4) | 0x80000000u);
+    const std::vector<uint8_t> exact(head, head + size);
+    OffsetRecord record;
+    return record.decode(exact.data(), size);
+  };
+  const std::string longest = name(7, std::string(OffsetRecord::kMaxName, 'x'));
+  EXPECT_TRUE(decodes(longest, longest.size()));
+  for (size_t size = 0; size < longest.size(); ++size) EXPECT_FALSE(decodes(longest, size)) << size;
+  std::string longer = longest;
+  longer.replace(6, 2, std::string("\1\0", 2));
+  EXPECT_FALSE(decodes(longer, longer.size()));
+  std::string kind = offset(0, 1, 5);
+  for (const char other : {'\0', '\5', '\xff'}) {
+    kind[4] = other;
+    EXPECT_FALSE(decodes(kind, kind.size()));
   }
 }
 

@@ -76,6 +76,9 @@ TEST_F(RetentionTest, FilesThatEndAtOrBelowAnOffsetGo) {
   for (const auto& [asked, left] : steps) {
     EXPECT_EQ(below(*store, asked), left) << asked;
     EXPECT_EQ(store->logMin(), left) << asked;
+    // Queues and index of what is gone are on the device.
+    const OwnCheckpoint own = StoreDir(root()).readOwnCheckpoint()->value_or(OwnCheckpoint{});
+    EXPECT_GE(own.derivedSynced, left) << asked;
     expectFrom(*store, static_cast<int>(left / kLogSize) * 3, 12);
   }
   EXPECT_EQ(logFiles(), std::vector<std::string>{fileNameOf(3 * kLogSize)});
