@@ -1,6 +1,7 @@
 /** Search by key: candidates from the key index, newest first, judged by the records themselves. */
-import { textOf, within } from './checks.ts';
+import { textOf, timeOf, within } from './checks.ts';
 import { rangeMistake, type Trace } from './errors.ts';
+import { signalOf } from './follow-options.ts';
 import type { Session } from './session.ts';
 import type { StoredMessage } from './stored-message.ts';
 import { wellFormed } from './text.ts';
@@ -53,10 +54,10 @@ export function queryOf(options: FindOptions): Query {
     topic: wellFormed(textOf(topic, 'topic')),
     key: text(key, 'key'),
     uniqueKey: text(uniqueKey, 'uniqueKey'),
-    begin: within(Number(begin), 'begin', 0, ALWAYS),
-    end: within(Number(end), 'end', 0, ALWAYS),
+    begin: timeOf(begin, 'begin'),
+    end: timeOf(end, 'end'),
     max: max === undefined ? ALWAYS : within(max, 'max', 1, ALWAYS),
-    signal,
+    signal: signalOf(signal),
   };
 }
 
@@ -68,6 +69,7 @@ export async function* search(
   let left = query.max;
   let batch: StoredMessage[] = [];
   for await (const position of candidates(session, query, trace)) {
+    query.signal?.throwIfAborted(); // one step gives many batches
     const message = session.pages.readAt(position, session.config.verify);
     if (message === undefined || !matches(message, query)) continue;
     batch.push(message);
