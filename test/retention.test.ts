@@ -102,6 +102,29 @@ describe('deleteBefore', () => {
     expect(await store.deleteBefore(new Date(3001))).toMatchObject({ logMin: 12 * KiB });
   });
 
+  it('deletes the files of the key index that lead nowhere any more, but not the newest', async () => {
+    const indexFiles = () => readdirSync(path.join(dir, 'index'));
+    const options = { maxHashSlotNum: 10, maxIndexNum: 4 }; // three entries a file
+    {
+      await using store = await openWith(options);
+      for (let i = 0; i < 12; i++) {
+        store.append({ topic: 't', body: ''.padEnd(KiB, '.'), keys: `k${i}` });
+      }
+      expect(indexFiles()).toHaveLength(4);
+      await store.deleteBefore(9 * KiB);
+      expect(indexFiles()).toHaveLength(2);
+      await store.deleteBefore(100 * KiB);
+      expect(indexFiles()).toHaveLength(1);
+    }
+    await using store = await openWith(options);
+    const found = async (key: string) => {
+      let count = 0;
+      for await (const batch of store.find({ topic: 't', key })) count += batch.length;
+      return count;
+    };
+    expect(await Promise.all(['k0', 'k8', 'k9', 'k11'].map(found))).toEqual([0, 0, 1, 1]);
+  });
+
   it('never deletes the file that is written, whatever is asked', async () => {
     await using store = await openWith();
     expect(await store.deleteBefore(Number.MAX_SAFE_INTEGER)).toEqual({

@@ -169,21 +169,31 @@ Result<bool> KeyIndex::refresh() {
   return changed || lastOffset_ != before;
 }
 
-Status KeyIndex::removeBefore(int64_t logMin) {
+Status KeyIndex::detachBefore(int64_t logMin) {
   size_t count = 0;
-  for (; count + 1 < slots_.size(); ++count) {
-    const Slot& slot = slots_[count];
-    if (!slot.shape) break;
-    const Result<std::shared_ptr<KeyIndexFile>> file = open(slot);
-    if (!file.ok()) return file.status();
-    if ((*file)->header().endPhyOffset >= logMin) break;
-    LMQ_TRY((*file)->remove());
-    std::erase_if(full_, [&](const auto& one) { return one->path() == (*file)->path(); });
+  Status status;
+  for (; count + 1 < slots_.size() && slots_[count].shape; ++count) {
+    const Result<KeyIndexFile::Header> header =
+        KeyIndexFile::readHeader(pathOf(slots_[count].name));
+    if (!header.ok()) status = header.status();
+    if (!header.ok() || (*header).endPhyOffset >= logMin) break;
+    detached_.push_back(pathOf(slots_[count].name));
   }
-  if (count == 0) return {};
+  if (count == 0) return status;
   searched_ = nullptr;
+  std::erase_if(full_, [this](const auto& file) {
+    return std::find(detached_.begin(), detached_.end(), file->path()) != detached_.end();
+  });
   slots_.erase(slots_.begin(), slots_.begin() + static_cast<std::ptrdiff_t>(count));
-  return syncDirectory(options_.directory);
+  return status;
+}
+
+Status KeyIndex::removeDetached() {
+  for (; !detached_.empty(); detached_.pop_front()) {
+    LMQ_TRY(removeFile(detached_.front()));
+    LMQ_TRY(syncDirectory(options_.directory));
+  }
+  return {};
 }
 
 Result<std::shared_ptr<KeyIndexFile>> KeyIndex::makeFile() const {

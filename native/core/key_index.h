@@ -74,8 +74,12 @@ class KeyIndex {
   Unsynced unsynced();
   Status sync(const Unsynced& what);
 
-  // Removes files whose records all lie below `logMin`, oldest first, never the newest.
-  Status removeBefore(int64_t logMin);
+  // Leaves out the files whose records all lie below `logMin`, oldest first, never the newest,
+  // which says where the index ends. Under the append lock; then removeDetached() on one thread at
+  // a time.
+  Status detachBefore(int64_t logMin);
+  // What could not be removed is tried again by the next call.
+  Status removeDetached();
 
   // One step of a search, from the newest entry on. begin and end are store times in ms.
   struct Search {
@@ -120,6 +124,7 @@ class KeyIndex {
   int64_t fullTimestamp_ = 0;
   std::vector<std::shared_ptr<KeyIndexFile>> full_;  // and not known to be synced
   bool directoryDirty_ = false;
+  std::deque<std::string> detached_;        // paths; only of detachBefore() and removeDetached()
   std::shared_ptr<KeyIndexFile> searched_;  // the last file that a search looked into
 
   std::mutex readyLock_;

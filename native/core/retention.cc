@@ -85,11 +85,13 @@ Status deleteLogBefore(StoreParts& parts, int64_t position, const WithAppendLock
       if (status.ok()) status = queue->detachBefore(position);
       queues.push_back(queue.get());
     }
+    if (status.ok() && parts.keys) status = parts.keys->detachBefore(position);
   });
   expired->logMin = parts.log->minPosition();
   LMQ_TRY(files.removeDetached());
   LMQ_TRY(std::move(status));
   for (ConsumeQueue* queue : queues) LMQ_TRY(queue->removeDetached());
+  if (parts.keys) LMQ_TRY(parts.keys->removeDetached());
   withLock([&] { parts.state.forgetDeletions(parts.log->minPosition()); });
   return {};
 }

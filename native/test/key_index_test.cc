@@ -276,11 +276,14 @@ TEST_F(KeyIndexTest, FilesBelowTheLogAreRemovedButNeverTheNewest) {
   auto index = open();
   for (int64_t i = 0; i < 15; ++i) add(*index, "a", i * 10);
   ASSERT_EQ(names().size(), 3u);
-  ASSERT_TRUE(succeeded(index->removeBefore(40)));
+  ASSERT_TRUE(succeeded(index->detachBefore(40)));
+  ASSERT_TRUE(succeeded(index->removeDetached()));
   EXPECT_EQ(names().size(), 3u);
-  ASSERT_TRUE(succeeded(index->removeBefore(41)));
+  ASSERT_TRUE(succeeded(index->detachBefore(41)));
+  ASSERT_TRUE(succeeded(index->removeDetached()));
   EXPECT_EQ(names().size(), 2u);
-  ASSERT_TRUE(succeeded(index->removeBefore(1000)));
+  ASSERT_TRUE(succeeded(index->detachBefore(1000)));
+  ASSERT_TRUE(succeeded(index->removeDetached()));
   EXPECT_EQ(names().size(), 1u);
   EXPECT_EQ(find(*index, "a").front(), 140);
 }
