@@ -236,6 +236,11 @@ Status applyRecovery(StoreParts& parts, const RecoveryPlan& plan, RecoveryReport
   LMQ_TRY(parts.dir.writeOwnCheckpoint(&own));
   LMQ_TRY(parts.dir.syncOwnCheckpoint());
   LMQ_TRY(syncDirectory(parts.dir.lmq()));
+  if (parts.keys) {  // what a retention that was killed left behind; it is in nobody's way
+    Status status = parts.keys->detachBefore(parts.log->minPosition());
+    if (status.ok()) status = parts.keys->removeDetached();
+    if (!status.ok()) report->note(std::move(status));
+  }
   report->adopted = adopting;
   describe(parts, plan, report);
   return {};
