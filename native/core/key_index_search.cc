@@ -1,5 +1,6 @@
 // Search by key: chains of entries, newest file first (spec 5.8, Query).
 #include <algorithm>
+#include <utility>
 
 #include "key_index.h"
 
@@ -23,7 +24,9 @@ Status KeyIndex::search(Search* search, std::vector<int64_t>* out) {
     search->file = slot.name;
     if (looks >= kLooks) return {};
     bool goOn = false;
-    LMQ_TRY(searchFile(slot, search, out, &looks, &goOn));
+    Status status = searchFile(slot, search, out, &looks, &goOn);
+    // What was found before counts; the next step fails here.
+    if (!status.ok()) return out->empty() ? std::move(status) : Status();
     if (search->number > 0) return {};  // there is more in this file
     search->number = -1;
     if (!goOn) break;
