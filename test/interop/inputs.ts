@@ -12,6 +12,9 @@ export interface Shape {
   readonly mappedFileSizeCommitLog: number;
   readonly mappedFileSizeConsumeQueue: number;
   readonly enabledAppendPropCRC: boolean;
+  /** Small: what is not looked at must not cost 420 MB. */
+  readonly maxHashSlotNum: number;
+  readonly maxIndexNum: number;
 }
 
 const { LMQ_TEST_SEED = String(randomInt(2 ** 31)) } = process.env;
@@ -22,6 +25,8 @@ export const shapes: fc.Arbitrary<Shape> = fc.record({
   mappedFileSizeCommitLog: fc.constantFrom(4096, 10_000, 1 << 20),
   mappedFileSizeConsumeQueue: fc.constantFrom(100, 2000),
   enabledAppendPropCRC: fc.boolean(),
+  maxHashSlotNum: fc.constantFrom(7, 64),
+  maxIndexNum: fc.constantFrom(40, 512),
 });
 
 const PREPARED = 4;
@@ -38,7 +43,17 @@ const text = (maxLength: number) =>
   fc
     .oneof(fc.string({ maxLength }), fc.string({ unit: 'grapheme', maxLength }))
     .map((given) => given.replace(SEPARATORS, ''));
-const key = fc.integer({ min: 0, max: 40 }).map((n) => `key-${n}`);
+const uniqueKey = fc.oneof(
+  fc.stringMatching(/^[0-9A-F]{32}$/),
+  // Given to several messages, and a key of others as well.
+  fc.constantFrom('0A0B0C0D', 'key-7'),
+);
+const key = fc.oneof(
+  { weight: 6, arbitrary: fc.integer({ min: 0, max: 40 }).map((n) => `key-${n}`) },
+  // Of one hash, beyond ASCII and beyond 16 bits, and what stands between two spaces: no key.
+  { weight: 2, arbitrary: fc.constantFrom('Aa', 'BB', 'AaBB', 'BBAa', '鍵', '😀', '') },
+  { weight: 1, arbitrary: uniqueKey },
+);
 const lightName = fc.constantFrom('alice', 'bob', 'room%1', '好', 'd'.repeat(60), 'e f');
 
 /** Names that mean nothing to either store, then those that do. */
@@ -47,9 +62,9 @@ const pairs = fc.record({
     maxLength: 3,
     selector: ([name]) => name,
   }),
-  keys: fc.array(key, { maxLength: 3 }),
+  keys: fc.array(key, { maxLength: 5 }),
   tags: fc.option(fc.constantFrom('red', 'blue', 'TagA', '標')),
-  uniqueKey: fc.option(fc.stringMatching(/^[0-9A-F]{32}$/)),
+  uniqueKey: fc.option(uniqueKey),
   light: fc.uniqueArray(lightName, { maxLength: 4 }),
 });
 type Pairs = typeof pairs extends fc.Arbitrary<infer T> ? T : never;
@@ -138,3 +153,15 @@ export function sessions(maxLength = 80): fc.Arbitrary<Step[]> {
   );
   return fc.array(step, { minLength: 1, maxLength, size: 'max' });
 }
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the separators of the stored form
+const TAGS = /TAGS\x01[^\x02]*\x02/;
+const untagged = <T extends { readonly properties?: unknown }>(given: T): T =>
+  typeof given.properties === 'string'
+    ? { ...given, properties: given.properties.replace(TAGS, '') }
+    : given;
+
+export const withoutTags = (steps: readonly Step[]): Step[] =>
+  steps.map((step) =>
+    step.op === 'put' ? untagged(step) : { ...step, messages: step.messages.map(untagged) },
+  );

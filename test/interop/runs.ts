@@ -11,13 +11,10 @@ import { Judge, type Options } from './judge.ts';
 
 export const judged = it.skipIf(inject('classpath') === undefined);
 
-/** Small index files: what is not looked at must not cost 420 MB. */
 export const judgeOptions = (shape: Shape): Options => ({
   ...shape,
   enableLmq: true,
   enableMultiDispatch: true,
-  maxHashSlotNum: 64,
-  maxIndexNum: 512,
 });
 
 export const ourOptions = (dir: string, shape: Shape): MessageStoreOptions => ({
