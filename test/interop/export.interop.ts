@@ -5,6 +5,7 @@ import { expect } from 'vitest';
 import { MessageStore } from '../../lib/index.ts';
 import { put } from '../golden-support/puts.ts';
 import { sessions, shapes } from './inputs.ts';
+import { ourAnswers, theirAnswers } from './questions.ts';
 import { judged, judgeOptions, lanes, ourOptions } from './runs.ts';
 import { ourState, theirState } from './states.ts';
 
@@ -19,6 +20,7 @@ judged('a copy made while it is written, and the directory itself, hold every qu
     const copying = store.export(copy);
     for (const step of after) put(store, step);
     const whole = ourState(store);
+    const answers = await ourAnswers(store, whole);
     await copying;
     await store.exportInPlace();
 
@@ -32,6 +34,7 @@ judged('a copy made while it is written, and the directory itself, hold every qu
     await judge.leave();
     await judge.open(dir, judgeOptions(shape));
     expect(await theirState(judge)).toEqual(whole);
+    expect(await theirAnswers(judge, whole)).toEqual(answers);
     await judge.leave();
   });
 });
@@ -49,9 +52,11 @@ judged('both take turns on one directory', async () => {
       const store = await MessageStore.open(ourOptions(dir, shape));
       for (const step of ours) put(store, step);
       const mine = ourState(store);
+      const answers = await ourAnswers(store, mine);
       await store.exportInPlace();
       await judge.open(dir, judgeOptions(shape));
       expect(await theirState(judge)).toEqual(mine);
+      expect(await theirAnswers(judge, mine)).toEqual(answers);
       for (const { refused } of await judge.put(theirs)) expect(refused).toBeUndefined();
       await judge.settle();
       const other = await theirState(judge);

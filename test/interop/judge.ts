@@ -31,6 +31,17 @@ export interface QueueAnswer {
   readonly minOffset: number;
   readonly maxOffset: number;
 }
+export interface PageAnswer {
+  readonly status: string;
+  readonly nextOffset: number;
+  readonly minOffset: number;
+  readonly maxOffset: number;
+  readonly offsets: readonly number[];
+}
+export interface KeyAnswer {
+  readonly position: number;
+  readonly time: number;
+}
 export type MessageAnswer = Readonly<Record<string, unknown>>;
 export type Options = Readonly<Record<string, string | number | boolean>>;
 
@@ -72,8 +83,18 @@ export class Judge {
     offset: number,
     max: number,
     tags?: string,
-  ): Promise<{ status: string; nextOffset: number; offsets: number[] }> {
+  ): Promise<PageAnswer> {
     return this.#ask({ op: 'get', topic, queueId, offset, max, tags });
+  }
+  time(topic: string, queueId: number, time: number, bound: 'LOWER' | 'UPPER'): Promise<number> {
+    return this.#ask({ op: 'time', topic, queueId, time, bound });
+  }
+  look(position: number): Promise<{ topic: string; queueOffset: number }> {
+    return this.#ask({ op: 'look', position });
+  }
+  /** Whatever has the hash of the key and, by whole seconds, the time. */
+  key(topic: string, key: string, max: number, begin: number, end: number): Promise<KeyAnswer[]> {
+    return this.#ask({ op: 'key', topic, key, max, begin, end });
   }
   checkpoint(): Promise<Record<string, number>> {
     return this.#ask({ op: 'checkpoint' });

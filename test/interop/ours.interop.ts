@@ -7,6 +7,7 @@ import { type Message, MessageStore, type MessageStoreOptions } from '../../lib/
 import { messagesOf, put } from '../golden-support/puts.ts';
 import { start, type Tools } from '../support/programs.ts';
 import { type Step, sessions, shapes } from './inputs.ts';
+import { expectKilled, ourAnswers, theirAnswers } from './questions.ts';
 import { copyOf, judged, judgeOptions, lanes, ourOptions } from './runs.ts';
 import { ourState, theirState, topicsOf } from './states.ts';
 
@@ -17,10 +18,12 @@ judged('what ours wrote and closed, RocketMQ reads the same', async () => {
     const dir = path.join(work, 'ours');
     const store = await MessageStore.open(ourOptions(dir, shape));
     for (const step of steps) put(store, step);
-    const ours = ourState(store);
+    const ours = topicsOf(ourState(store));
+    const answers = await ourAnswers(store, ours);
     await store.close();
     await judge.open(copyOf(dir, 'judged'), judgeOptions(shape));
-    expect(topicsOf(await theirState(judge))).toEqual(topicsOf(ours));
+    expect(topicsOf(await theirState(judge))).toEqual(ours);
+    expect(await theirAnswers(judge, ours)).toEqual(answers);
     await judge.leave();
   });
 });
@@ -52,10 +55,19 @@ judged('where ours was killed, RocketMQ recovers and reads what ours does', asyn
     await child.kill();
 
     await judge.open(copyOf(dir, 'judged'), judgeOptions(shape));
-    const theirs = await theirState(judge);
+    const theirs = topicsOf(await theirState(judge));
+    const found = await theirAnswers(judge, theirs);
     await judge.leave();
     const store = await MessageStore.open(ourOptions(dir, shape));
-    expect(topicsOf(ourState(store))).toEqual(topicsOf(theirs));
-    await store.close();
+    const ours = ourState(store);
+    expect(topicsOf(ours)).toEqual(theirs);
+    expectKilled(await ourAnswers(store, theirs), found);
+
+    const answers = await ourAnswers(store, ours);
+    await store.exportInPlace();
+    await judge.open(dir, judgeOptions(shape));
+    expect(await theirState(judge)).toEqual(ours);
+    expect(await theirAnswers(judge, ours)).toEqual(answers);
+    await judge.leave();
   });
 });

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { expect } from 'vitest';
 import { MessageStore } from '../../lib/index.ts';
 import { sessions, shapes } from './inputs.ts';
+import { type Answers, expectKilled, ourAnswers, theirAnswers } from './questions.ts';
 import { copyOf, judged, judgeOptions, lanes, ourOptions } from './runs.ts';
 import { ourState, theirState } from './states.ts';
 
@@ -23,14 +24,20 @@ judged('what RocketMQ wrote in sessions, closed or killed, is read the same', as
     const [read, adopted] = [copyOf(dir, 'read'), copyOf(dir, 'adopted')];
     await judge.open(dir, judgeOptions(shape));
     const theirs = await theirState(judge);
+    const answers = await theirAnswers(judge, theirs);
     await judge.leave();
+    const killed = parts.some(([, end]) => end === 'killed');
+    const same = (mine: Answers) =>
+      killed ? expectKilled(mine, answers) : expect(mine).toEqual(answers);
 
-    const reader = await MessageStore.openReader({ path: read });
+    const reader = await MessageStore.openReader({ ...shape, path: read });
     expect(ourState(reader)).toEqual(theirs);
+    same(await ourAnswers(reader, theirs));
     await reader.close();
     for (let times = 0; times < 2; times++) {
       const store = await MessageStore.open({ ...ourOptions(adopted, shape), adopt: true });
       expect(ourState(store)).toEqual(theirs);
+      same(await ourAnswers(store, theirs));
       await store.close();
     }
   });

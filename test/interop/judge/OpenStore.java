@@ -9,6 +9,7 @@ import org.apache.rocketmq.common.BoundaryType;
 import org.apache.rocketmq.common.BrokerConfig;
 import org.apache.rocketmq.common.MixAll;
 import org.apache.rocketmq.common.message.MessageDecoder;
+import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.remoting.protocol.filter.FilterAPI;
 import org.apache.rocketmq.store.DefaultMessageFilter;
 import org.apache.rocketmq.store.DefaultMessageStore;
@@ -57,6 +58,7 @@ final class OpenStore {
             case "read": return read(question.getString("topic"), question.getIntValue("queueId"));
             case "get": return get(question);
             case "key": return byKey(question);
+            case "look": return look(question);
             case "time": return byTime(question);
             case "checkpoint": return checkpoint();
             case "halt": Runtime.getRuntime().halt(137); // nothing is flushed, closed or noted
@@ -136,6 +138,7 @@ final class OpenStore {
         try {
             boolean found = page.getStatus() == GetMessageStatus.FOUND;
             return Map.of("status", page.getStatus().name(), "nextOffset", page.getNextBeginOffset(),
+                "minOffset", page.getMinOffset(), "maxOffset", page.getMaxOffset(),
                 "offsets", found ? page.getMessageQueueOffset() : List.of());
         } finally {
             page.release();
@@ -147,10 +150,16 @@ final class OpenStore {
             q.getIntValue("max"), q.getLongValue("begin"), q.getLongValue("end"));
         List<Object> answers = new ArrayList<>();
         for (SelectMappedBufferResult found : result.getMessageMapedList()) {
-            answers.add(MessageDecoder.decode(found.getByteBuffer(), false, false).getCommitLogOffset());
+            MessageExt message = MessageDecoder.decode(found.getByteBuffer(), false, false);
+            answers.add(Map.of("position", message.getCommitLogOffset(), "time", message.getStoreTimestamp()));
         }
         result.release();
         return answers;
+    }
+
+    private Object look(JSONObject q) {
+        MessageExt message = store.lookMessageByOffset(q.getLongValue("position"));
+        return Map.of("topic", message.getTopic(), "queueOffset", message.getQueueOffset());
     }
 
     private Object byTime(JSONObject q) {
