@@ -39,6 +39,9 @@ export interface PageAnswer {
   readonly offsets: readonly number[];
 }
 export interface KeyAnswer {
+  readonly topic: string;
+  /** The unique key is one of them. */
+  readonly keys: readonly string[];
   readonly position: number;
   readonly time: number;
 }

@@ -15,6 +15,7 @@ export const judgeOptions = (shape: Shape): Options => ({
   ...shape,
   enableLmq: true,
   enableMultiDispatch: true,
+  maxMsgsNumBatch: 10_000, // that one search by key gives
 });
 
 export const ourOptions = (dir: string, shape: Shape): MessageStoreOptions => ({

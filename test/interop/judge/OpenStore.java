@@ -8,6 +8,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.apache.rocketmq.common.BoundaryType;
 import org.apache.rocketmq.common.BrokerConfig;
 import org.apache.rocketmq.common.MixAll;
+import org.apache.rocketmq.common.message.MessageConst;
 import org.apache.rocketmq.common.message.MessageDecoder;
 import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.remoting.protocol.filter.FilterAPI;
@@ -151,7 +152,12 @@ final class OpenStore {
         List<Object> answers = new ArrayList<>();
         for (SelectMappedBufferResult found : result.getMessageMapedList()) {
             MessageExt message = MessageDecoder.decode(found.getByteBuffer(), false, false);
-            answers.add(Map.of("position", message.getCommitLogOffset(), "time", message.getStoreTimestamp()));
+            List<String> keys = new ArrayList<>();
+            if (message.getKeys() != null) keys.addAll(List.of(message.getKeys().split(" ")));
+            String unique = message.getProperty(MessageConst.PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX);
+            if (unique != null) keys.add(unique);
+            answers.add(Map.of("topic", message.getTopic(), "keys", keys,
+                "position", message.getCommitLogOffset(), "time", message.getStoreTimestamp()));
         }
         result.release();
         return answers;
