@@ -22,6 +22,7 @@ describe.each(replayable)('%s', (name) => {
     const theirQueues = replayed.killed ? unpack(name, 'after.tar.gz') : theirDir;
     check.log(dir, theirDir);
     check.queues(dir, theirQueues);
+    check.keys(dir, theirQueues, Number(expected.openedWith['maxHashSlotNum']));
     check.records();
     check.light(theirDir);
   });
