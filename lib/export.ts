@@ -169,6 +169,9 @@ function settingsOf({ config }: Session, step: NativeExportStep): Record<string,
   return {
     mappedFileSizeCommitLog: step.logFileSize,
     mappedFileSizeConsumeQueue: step.queueFileSize,
+    // A broker lengthens a file of other sizes, and finds no key in it.
+    maxHashSlotNum: step.indexSlots,
+    maxIndexNum: step.indexEntries,
     maxMessageSize: config.maxMessageSize,
     maxLmqConsumeQueueNum: Math.max(LIGHT_QUEUES_OF_BROKER, step.lightQueues * 2),
   };

@@ -139,6 +139,8 @@ export interface NativeExportStep {
   readonly units: number;
   readonly logFileSize: number;
   readonly queueFileSize: number;
+  readonly indexSlots: number;
+  readonly indexEntries: number;
   readonly troubles: readonly { kind: string; count: number; example: string }[];
 }
 

@@ -24,6 +24,8 @@ Napi::Object toObject(Napi::Env env, const Exporter::Progress& from) {
   progress["units"] = number(from.units);
   progress["logFileSize"] = number(from.logFileSize);
   progress["queueFileSize"] = number(from.queueFileSize);
+  progress["indexSlots"] = number(from.indexShape.slots);
+  progress["indexEntries"] = number(from.indexShape.entries);
   Napi::Array troubles = Napi::Array::New(env, from.troubles.size());
   for (size_t i = 0; i < from.troubles.size(); ++i) {
     Napi::Object trouble = Napi::Object::New(env);

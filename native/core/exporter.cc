@@ -85,6 +85,7 @@ Status Exporter::begin() {
   progress_.logMin = log.minPosition();
   progress_.logFileSize = log.fileSize();
   progress_.queueFileSize = static_cast<int64_t>(parts().queueOptions().fileSize);
+  progress_.indexShape = parts().keyShape();
   for (const uint64_t base : log.files().bases()) {
     if (static_cast<int64_t>(base) < progress_.logEnd) bases_.push_back(base);
   }

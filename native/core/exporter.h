@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "exporter_offsets.h"
+#include "key_index_file.h"
 #include "store.h"
 
 namespace lmq {
@@ -44,6 +45,7 @@ class Exporter {
     int64_t units = 0;
     int64_t logFileSize = 0;
     int64_t queueFileSize = 0;
+    KeyIndexShape indexShape;
     std::vector<Trouble> troubles;
   };
 
