@@ -11,6 +11,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** What `java -cp` takes; absent where Java or Maven is missing. */
     classpath: string | undefined;
+    /** The same for a name server, a broker and the client of test/interop/cluster. */
+    clusterClasspath: string | undefined;
   }
 }
 
@@ -57,6 +59,17 @@ function jarsOf(pom: string): string {
   return readFileSync(file, 'utf8').trim();
 }
 
+/** The class path of the Java files in `folder`, compiled with the jars of `project`. */
+function compiled(project: string, folder: string, name: string): string {
+  const pom = path.join(here, project);
+  const jars = jarsOf(pom);
+  const sources = readdirSync(path.join(here, folder)).map((one) => path.join(here, folder, one));
+  const classes = once(name, [pom, ...sources], (target) => {
+    execFileSync('javac', ['-nowarn', '-d', target, '-cp', jars, ...sources], { stdio: 'inherit' });
+  });
+  return `${classes}:${jars}`;
+}
+
 export default function setup({ provide }: TestProject): void {
   const missing = [
     ...(hasTool('javac', '-version') ? [] : ['a JDK of version 17 (default-jdk-headless)']),
@@ -65,14 +78,11 @@ export default function setup({ provide }: TestProject): void {
   if (missing.length > 0) {
     console.warn(`test:interop is skipped: ${missing.join(' and ')} must be installed for it.`);
     provide('classpath', undefined);
+    provide('clusterClasspath', undefined);
     return;
   }
   mkdirSync(kept, { recursive: true });
-  const jars = jarsOf(path.join(here, 'pom.xml'));
-  const judge = path.join(here, 'judge');
-  const sources = readdirSync(judge).map((name) => path.join(judge, name));
-  const classes = once('classes', [path.join(here, 'pom.xml'), ...sources], (target) => {
-    execFileSync('javac', ['-nowarn', '-d', target, '-cp', jars, ...sources], { stdio: 'inherit' });
-  });
-  provide('classpath', `${classes}:${jars}`);
+  provide('classpath', compiled('pom.xml', 'judge', 'classes'));
+  // Of another version than the store, which must not come into its class path.
+  provide('clusterClasspath', compiled('cluster-pom.xml', 'cluster', 'cluster-classes'));
 }
