@@ -1,6 +1,10 @@
-/** Search by key: candidates from the key index, newest first, judged by the records themselves. */
+/**
+ * Search in a topic, newest first. By key: candidates from the key index, judged by the records
+ * themselves. By time alone: find-recent.ts.
+ */
 import { textOf, timeOf, within } from './checks.ts';
-import { rangeMistake, type Trace } from './errors.ts';
+import type { Trace } from './errors.ts';
+import { recent } from './find-recent.ts';
 import { signalOf } from './follow-options.ts';
 import type { Session } from './session.ts';
 import type { StoredMessage } from './stored-message.ts';
@@ -8,7 +12,7 @@ import { wellFormed } from './text.ts';
 
 export interface FindOptions {
   readonly topic: string;
-  /** One of the message's keys. This, `uniqueKey` or both must be given. */
+  /** One of the message's keys. Without it and `uniqueKey` all messages are found. */
   readonly key?: string | undefined;
   /** The message's UNIQ_KEY, which RocketMQ's clients set. */
   readonly uniqueKey?: string | undefined;
@@ -47,9 +51,6 @@ export function queryOf(options: FindOptions): Query {
   const { topic, key, uniqueKey, begin = 0, end = ALWAYS, max, signal } = options;
   const text = (value: string | undefined, name: string) =>
     value === undefined ? undefined : wellFormed(textOf(value, name));
-  if (key === undefined && uniqueKey === undefined) {
-    throw rangeMistake('STORE_INVALID_ARGUMENT', 'find needs a key or a uniqueKey.');
-  }
   return {
     topic: wellFormed(textOf(topic, 'topic')),
     key: text(key, 'key'),
@@ -68,10 +69,9 @@ export async function* search(
 ): AsyncGenerator<StoredMessage[], void> {
   let left = query.max;
   let batch: StoredMessage[] = [];
-  for await (const position of candidates(session, query, trace)) {
+  for await (const message of found(session, query, trace)) {
     query.signal?.throwIfAborted(); // one step gives many batches
-    const message = session.pages.readAt(position, session.config.verify);
-    if (message === undefined || !matches(message, query)) continue;
+    if (!matches(message, query)) continue;
     batch.push(message);
     left--;
     if (batch.length < BATCH && left > 0) continue;
@@ -80,6 +80,19 @@ export async function* search(
     if (left === 0) return;
   }
   if (batch.length > 0) yield batch;
+}
+
+async function* found(
+  session: Session,
+  query: Query,
+  trace: Trace,
+): AsyncGenerator<StoredMessage, void> {
+  const { topic, key, uniqueKey } = query;
+  if (key === undefined && uniqueKey === undefined) return yield* recent(session, topic, query);
+  for await (const position of candidates(session, query, trace)) {
+    const message = session.pages.readAt(position, session.config.verify);
+    if (message !== undefined) yield message;
+  }
 }
 
 /** Another key may have the hash, and an entry's time is in whole seconds. */

@@ -134,8 +134,9 @@ export class StoreReader extends EventEmitter<StoreEvents> {
   }
 
   /**
-   * The messages of a topic that have a key, newest first, in batches. Exact: records say whether they
-   * have it, the index only where to look. Without an index (`messageIndexEnable: false`) there are none.
+   * The messages of a topic that have a key, or all that were stored in a span of time, newest first,
+   * in batches. Exact: records say whether they have the key, the index only where to look. Without an
+   * index (`messageIndexEnable: false`) no key is found.
    * @throws STORE_FILE_SIZE, while iterating, at an index file whose form is not known.
    */
   find(options: FindOptions): AsyncGenerator<StoredMessage[], void> {

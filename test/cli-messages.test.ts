@@ -1,4 +1,4 @@
-// `get` and `tail`: one message, the last ones, and those that come.
+// `get`, `find` and `tail`: one message, those that have something, the last ones, and those that come.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -99,6 +99,67 @@ describe('get', () => {
       expect(lines(err), id).toHaveLength(1);
     }
     expect(run('get', whole).code).toBe(2);
+  });
+});
+
+describe('find', () => {
+  const ordersOf = (name: string) =>
+    brokerMessages.filter(([queue]) => queue!.startsWith(`${name}:`)).map((row) => Number(row[7]));
+  const placesOf = (...args: string[]) => {
+    const { code, values } = json('find', ...args);
+    expect(code).toBe(0);
+    return values.map((message) => message.physicalOffset);
+  };
+
+  it('shows the messages of a broker by time, key and tag, newest first', () => {
+    const orders = [broker, '--topic', 'orders'];
+    const all = ordersOf('orders').sort((a, b) => b - a);
+    expect(placesOf(...orders)).toEqual(all);
+    expect(placesOf(...orders, '--max', '3')).toEqual(all.slice(0, 3));
+    const row = brokerMessages[1]!;
+    const position = Number(row[7]);
+    const time = new Date(Number(row[8])).toISOString();
+    expect(placesOf(...orders, '--begin', time, '--end', time)).toContain(position);
+    expect(placesOf(...orders, '--key', 's1-3')).toEqual([position]);
+    const { properties } = json('get', broker, String(position)).values[0];
+    expect(placesOf(...orders, '--unique-key', properties.UNIQ_KEY)).toEqual([position]);
+    const tagged = placesOf(...orders, '--tag', properties.TAGS);
+    expect(tagged.length).toBeLessThan(all.length);
+    expect(tagged).toEqual(all.filter((one) => tagged.includes(one)));
+    expect(tagged).toContain(position);
+  });
+
+  it('shows people what cat shows, and finds nothing without an error', () => {
+    const { code, out } = run('find', whole, '--topic', 'chat', '--key', 'k-7');
+    expect(code).toBe(0);
+    expect(lines(out)).toEqual([expect.stringContaining('chat:1@')]);
+    for (const what of [
+      ['--topic', 'none'],
+      ['--topic', 'chat', '--key', 'k-777'],
+      ['--topic', 'chat', '--tag', 'T7'],
+      ['--topic', 'chat', '--end', '2001-01-01'],
+    ]) {
+      expect(run('find', whole, ...what), what.join(' ')).toMatchObject({ code: 0, out: '' });
+    }
+    const tagged = [whole, '--topic', 'chat', '--tag', 'T0'];
+    expect(placesOf(...tagged, '--key', 'all')).toEqual(placesOf(...tagged));
+    expect(placesOf(...tagged, '--max', '2')).toEqual(placesOf(...tagged).slice(0, 2));
+  });
+
+  it('refuses to look nowhere, and for times that are none', () => {
+    for (const what of [
+      [],
+      ['--topic'],
+      ['--topic', 'chat', '--begin', '17'],
+      ['--topic', 'chat', '--end', 'noon'],
+      ['--topic', 'chat', '--begin', '2026-02-01', '--end', '2026-01-01'],
+      ['--topic', 'chat', '--max', '0'],
+      ['--topic', 'chat', 'k-7'],
+    ]) {
+      const { code, out, err } = run('find', whole, ...what);
+      expect({ code, out }, what.join(' ')).toEqual({ code: 2, out: '' });
+      expect(err).toMatch(/^error: [^\n]+\n$/);
+    }
   });
 });
 

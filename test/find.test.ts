@@ -51,7 +51,6 @@ async function expectEach(store: StoreReader, count: number): Promise<void> {
 
 describe('arguments', () => {
   it.each([
-    ['neither key', {}, 'RangeError'],
     ['a key that is no text', { key: 7 }, 'TypeError'],
     ['a unique key that is no text', { uniqueKey: null }, 'TypeError'],
     ['a topic that is no text', { topic: undefined, key: 'k' }, 'TypeError'],

@@ -3,7 +3,7 @@
 import { createRequire } from 'node:module';
 import { Command, CommanderError } from 'commander';
 import { DONE, endOnBrokenPipe, USAGE } from './output.ts';
-import { add, addOnStore, integer, place, run, runOnStore } from './program.ts';
+import { add, addOnStore, integer, place, run, runOnStore, time } from './program.ts';
 
 const { version } = createRequire(import.meta.url)('../../package.json') as { version: string };
 
@@ -59,6 +59,17 @@ function build(): Command {
     'id',
     'a message id, or the position of its record in the commit log',
   ]).action(runOnStore(async () => (await import('./get.ts')).get));
+
+  addOnStore(program, 'find', 'the messages of a topic by key, tag or time, newest first')
+    .usage('DIR --topic <topic> [options]')
+    .option('--topic <topic>', 'where they are')
+    .option('--key <key>', 'one of their keys')
+    .option('--unique-key <key>', 'the key that a RocketMQ client gave it')
+    .option('--tag <tag>', 'their tag')
+    .option('--begin <time>', 'stored then or later, such as 2026-01-31T12:00Z', time)
+    .option('--end <time>', 'stored then or before', time)
+    .option('--max <n>', 'at most so many, the newest', integer(1))
+    .action(runOnStore(async () => (await import('./find.ts')).find));
 
   addOnStore(program, 'tail', 'the last messages of a queue', QUEUE)
     .option('-f, --follow', 'then those that come, until it is stopped')

@@ -28,7 +28,7 @@ function asText(m: StoredMessage): string {
   return `${head}  ${style('dim', printable(body) + (bytes.length > PREVIEW ? '…' : ''))}`;
 }
 
-function printMessage(message: StoredMessage, json: boolean | undefined): Promise<void> {
+export function printMessage(message: StoredMessage, json: boolean | undefined): Promise<void> {
   return json ? printJson(messageJson(message)) : print(asText(message));
 }
 

@@ -19,12 +19,24 @@ export function integer(min: number): (text: string) => number {
   };
 }
 
-/** Parses an offset, or a time in ISO 8601; a date alone is its beginning in UTC. */
+/** Parses an offset, or a time as {@link time} does. */
 export function place(text: string): number | Date {
   if (/^\d+$/.test(text)) return integer(0)(text);
-  const time = new Date(text);
-  if (/^\d{4}-/.test(text) && !Number.isNaN(time.getTime())) return time;
-  throw new InvalidArgumentError('It is an offset or a time, such as 2026-01-31T12:00Z.');
+  return timeOf(text) ?? fail('It is an offset or a time, such as 2026-01-31T12:00Z.');
+}
+
+/** Parses a time in ISO 8601; a date alone is its beginning in UTC. */
+export function time(text: string): Date {
+  return timeOf(text) ?? fail('It is a time, such as 2026-01-31T12:00Z.');
+}
+
+function timeOf(text: string): Date | undefined {
+  const at = new Date(text);
+  return /^\d{4}-/.test(text) && !Number.isNaN(at.getTime()) ? at : undefined;
+}
+
+function fail(why: string): never {
+  throw new InvalidArgumentError(why);
 }
 
 export function add(program: Command, name: string, description: string): Command {

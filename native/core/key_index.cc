@@ -34,8 +34,10 @@ std::string nameAfter(const std::string& before) {
   return std::string(kNameSize - std::min(kNameSize, name.size()), '0') + name;
 }
 
-// A key is hashed behind its topic and a '#'.
-int32_t seedOf(int32_t topicHash) { return record::javaHash("#", topicHash); }
+// A key is hashed behind its topic and this; tags, which are one key whatever they hold, have a
+// mark of their own.
+constexpr std::string_view kBeforeKey = "#";
+constexpr std::string_view kBeforeTags = "#T#";
 
 // Java's absolute value of the smallest integer is itself; RocketMQ takes 0 then (spec Q30).
 int32_t positive(int32_t hash) {
@@ -53,7 +55,7 @@ KeyIndex::~KeyIndex() {
 }
 
 int32_t KeyIndex::hashOf(std::string_view topic, std::string_view key) {
-  return positive(record::javaHash(key, seedOf(record::javaHash(topic))));
+  return positive(record::javaHash(key, record::javaHash(kBeforeKey, record::javaHash(topic))));
 }
 
 Status KeyIndex::scan(std::vector<Slot>* slots) const {
@@ -219,6 +221,7 @@ Status KeyIndex::reserveRoom(int64_t count) {
       ready_.push_back(made.take());
     }
     KeyIndexFile& file = *ready_[index];
+    if (file.left() <= 0) return Status(Code::kInternal, "A file of the key index has no room.");
     LMQ_TRY(file.reserve(std::min(count - left, file.left())));
     left += file.left();
   }
@@ -299,21 +302,21 @@ Status KeyIndex::add(int32_t topicHash, const Keys& keys, int64_t physicalOffset
     if (!there.ok()) return there.status();
     known = *there;
   }
-  const int32_t seed = seedOf(topicHash);
-  const auto one = [&](std::string_view key) -> Status {
+  const auto one = [&](std::string_view key, std::string_view before) -> Status {
     if (known > 0) {
       --known;
       return {};
     }
-    return put(positive(record::javaHash(key, seed)), physicalOffset, timestamp);
+    const int32_t hash = record::javaHash(key, record::javaHash(before, topicHash));
+    return put(positive(hash), physicalOffset, timestamp);
   };
-  if (!keys.unique.empty()) LMQ_TRY(one(keys.unique));
+  if (!keys.unique.empty()) LMQ_TRY(one(keys.unique, kBeforeKey));
   std::string_view rest = keys.list;
   while (!rest.empty()) {
     const std::string_view key = record::cutKey(&rest);
-    if (!key.empty()) LMQ_TRY(one(key));
+    if (!key.empty()) LMQ_TRY(one(key, kBeforeKey));
   }
-  return {};
+  return keys.tags.empty() ? Status() : one(keys.tags, kBeforeTags);
 }
 
 Result<size_t> KeyIndex::entriesOf(int64_t physicalOffset) const {

@@ -59,8 +59,8 @@ class KeyIndex {
     return static_cast<int64_t>(count) <= room_ ? Status()
                                                 : reserveRoom(static_cast<int64_t>(count));
   }
-  // The unique key first, then the others. Of a record that is there already, in whole or in part,
-  // only what is missing. `topicHash` is Java's hash of its topic.
+  // The unique key first, then the others, then the tags. Of a record that is there already, in
+  // whole or in part, only what is missing. `topicHash` is Java's hash of its topic.
   Status add(int32_t topicHash, const Keys& keys, int64_t physicalOffset, int64_t timestamp);
 
   // What is not on the device, as it is now: under the append lock. sync() then needs no lock.

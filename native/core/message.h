@@ -40,14 +40,13 @@ inline bool isQueued(int32_t sysFlag) {
 inline bool isIndexed(int32_t sysFlag) { return (sysFlag & kTransactionMask) != kRollback; }
 }  // namespace sys_flag
 
-// The properties that a record is found by: UNIQ_KEY, KEYS, a list with spaces between, and TAGS,
-// which the key index does not know.
+// The properties that a record is found by: UNIQ_KEY, KEYS, a list with spaces between, and TAGS.
 struct Keys {
   std::string_view unique;
   std::string_view list;
   std::string_view tags;
 
-  bool empty() const { return unique.empty() && list.empty(); }
+  bool empty() const { return unique.empty() && list.empty() && tags.empty(); }
   size_t count() const;
 };
 

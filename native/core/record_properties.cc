@@ -9,7 +9,7 @@
 namespace lmq {
 
 size_t Keys::count() const {
-  size_t count = unique.empty() ? 0 : 1;
+  size_t count = (unique.empty() ? 0 : 1) + (tags.empty() ? 0 : 1);
   for (std::string_view rest = list; !rest.empty();) count += record::cutKey(&rest).empty() ? 0 : 1;
   return count;
 }

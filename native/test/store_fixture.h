@@ -135,6 +135,8 @@ inline StoreOptions smallOptions(const std::string& path) {
   options.path = path;
   options.defaultCommitLogSize = kLogSize;
   options.defaultConsumeQueueSize = kQueueSize;
+  options.defaultIndexSlots = 50;
+  options.defaultIndexEntries = 1000;
   options.maxMessageSize = record::kMaxMessageSize;
   options.flushInterval = options.derivedInterval = kNever;
   options.checkBufferCap = 64 * 1024;

@@ -1,8 +1,6 @@
-// Files of the key index, as bytes and as entries. The real store also enters the tags of a message,
-// as topic#T#tags; we do not.
+// Files of the key index, as bytes and as entries.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import type { Row } from './expected.ts';
 
 const HEADER = 40;
 const ENTRY = 20;
@@ -31,20 +29,4 @@ export function entriesOf(files: readonly Buffer[], slots: number): KeyEntry[] {
     }
     return entries;
   });
-}
-
-/** The hashes that the tags of these records have in the real store's index. */
-export function tagHashes(records: readonly Row[]): Set<number> {
-  const tagged = records.flatMap((row) => {
-    const properties = row['properties'] as [string, string][];
-    const tags = properties.find(([name]) => name === 'TAGS')?.[1];
-    return tags ? [hashOf(`${row['topic']}#T#${tags}`)] : [];
-  });
-  return new Set(tagged);
-}
-
-function hashOf(text: string): number {
-  let hash = 0;
-  for (let i = 0; i < text.length; i++) hash = (Math.imul(hash, 31) + text.charCodeAt(i)) | 0;
-  return hash === -2147483648 ? 0 : Math.abs(hash);
 }

@@ -153,15 +153,3 @@ export function sessions(maxLength = 80): fc.Arbitrary<Step[]> {
   );
   return fc.array(step, { minLength: 1, maxLength, size: 'max' });
 }
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the separators of the stored form
-const TAGS = /TAGS\x01[^\x02]*\x02/;
-const untagged = <T extends { readonly properties?: unknown }>(given: T): T =>
-  typeof given.properties === 'string'
-    ? { ...given, properties: given.properties.replace(TAGS, '') }
-    : given;
-
-export const withoutTags = (steps: readonly Step[]): Step[] =>
-  steps.map((step) =>
-    step.op === 'put' ? untagged(step) : { ...step, messages: step.messages.map(untagged) },
-  );
