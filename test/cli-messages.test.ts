@@ -1,6 +1,6 @@
 // `get`, `find` and `tail`: one message, those that have something, the last ones, and those that come.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { gunzipSync } from 'node:zlib';
@@ -112,7 +112,9 @@ describe('find', () => {
   };
 
   it('shows the messages of a broker by time, key and tag, newest first', () => {
-    const orders = [broker, '--topic', 'orders'];
+    const conf = path.join(work, 'broker.conf');
+    writeFileSync(conf, 'maxHashSlotNum=1000\nmaxIndexNum=4000\n');
+    const orders = [broker, '--conf', conf, '--topic', 'orders'];
     const all = ordersOf('orders').sort((a, b) => b - a);
     expect(placesOf(...orders)).toEqual(all);
     expect(placesOf(...orders, '--max', '3')).toEqual(all.slice(0, 3));
