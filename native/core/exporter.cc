@@ -301,6 +301,7 @@ Status Exporter::stepFiles() {
 Status Exporter::end() {
   if (kind_ == Kind::kSnapshot && !parts().isForeign()) LMQ_TRY(endSnapshot());
   if (kind_ == Kind::kBroker) {
+    LMQ_TRY(endKeys());
     LMQ_TRY(writeBrokerCheckpoint());
     LMQ_TRY(removeTree(to_.work()));
   }
@@ -322,6 +323,26 @@ Status Exporter::endSnapshot() {
   LMQ_TRY(to_.writeOwnCheckpoint(&own_));
   LMQ_TRY(to_.writeMarker(*parts().marker));
   return to_.createAbort();  // as after a kill: what is behind the checkpoint is dispatched again
+}
+
+// The index was written while it was copied. A broker enters no key of a record that lies below the
+// last one of its index, so what leads beyond the border has to go.
+Status Exporter::endKeys() {
+  KeyIndex::Options options;
+  options.directory = to_.index();
+  options.workDirectory = to_.work();
+  options.shape = parts().keyShape();
+  options.shapes = {options.shape};
+  KeyIndex keys(std::move(options), nullptr);
+  std::vector<Status> leftAlone;
+  LMQ_TRY(keys.load(&leftAlone));
+  CommitLogScan log = parts().scanLog();
+  return keys.restore(progress_.logEnd, [&log](int64_t position) {
+    log.seek(position);
+    const Result<CommitLogScan::Step> step = log.step();
+    const bool record = step.ok() && (*step).verdict == record::Verdict::kRecord;
+    return record ? (*step).view.storeTimestamp : int64_t{-1};
+  });
 }
 
 // After a clean stop a broker begins with what its queues lack, and looks at no time in it.

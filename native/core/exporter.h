@@ -89,6 +89,7 @@ class Exporter {
   Status stepFiles();
   Status end();
   Status endSnapshot();
+  Status endKeys();
   Status writeBrokerCheckpoint();
   void trouble(const char* kind, std::string_view example);
   void judgeList(std::string_view list, std::string_view topic, int64_t position);
