@@ -67,7 +67,8 @@ ConsumeQueueExt::Unit ConsumeQueueExt::unitAt(int64_t address) {
   if (files_) {
     const int64_t size = static_cast<int64_t>(files_->fileSize());
     unit.offset = position % size;
-    unit.path += "/" + fileNameOf(static_cast<uint64_t>(position - unit.offset));
+    unit.path += '/';
+    unit.path += fileNameOf(static_cast<uint64_t>(position - unit.offset));
   }
   return unit;
 }

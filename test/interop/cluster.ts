@@ -87,7 +87,9 @@ export class Cluster {
     const names = path.join(home, 'namesrv.conf');
     writeFileSync(names, `listenPort=${nameServer}\nbindAddress=${HOST}\n`);
     const conf = path.join(dir, 'broker.conf');
-    const own = { brokerIP1: HOST, listenPort: broker, namesrvAddr: address };
+    // A key may have more entries than the 64 that a query gives.
+    const most = { maxMsgsNumBatch: 10_000, defaultQueryMaxNum: 10_000 };
+    const own = { brokerIP1: HOST, listenPort: broker, namesrvAddr: address, ...most };
     for (const [key, value] of Object.entries(own)) appendFileSync(conf, `${key}=${value}\n`);
     const start = 'org.apache.rocketmq';
     this.#nameServer = java(home, `${start}.namesrv.NamesrvStartup`, '-c', names);

@@ -28,7 +28,7 @@ import org.apache.rocketmq.common.message.MessageQueue;
 /** A stock client of a cluster, asked by one line of JSON at a time; it answers with one line each. */
 public final class Client {
     private static final int PAGE = 32;
-    private static final int MOST_FOUND = 64; // a broker gives no more
+    private static final int MOST_FOUND = 10_000;
     private static final long WAIT_MS = 60_000;
     private static final HexFormat HEX = HexFormat.of();
 
