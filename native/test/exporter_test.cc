@@ -103,38 +103,6 @@ TEST_F(ExporterTest, ACopyEndsAtTheBorderThatItBeganWith) {
   }
 }
 
-TEST_F(ExporterTest, TheKeyIndexOfABrokersCopyEndsAtTheBorder) {
-  options_.defaultIndexSlots = 5;
-  options_.defaultIndexEntries = 8;
-  const auto found = [this](const std::string& directory, const char* tags) {
-    KeyIndex::Options options;
-    options.directory = directory + "/index";
-    options.shape = {5, 8};
-    options.shapes = {options.shape};
-    options.access = Access::kReadQuietly;
-    KeyIndex index(options, nullptr);
-    std::vector<Status> odd;
-    EXPECT_TRUE(succeeded(index.load(&odd)));
-    KeyIndex::Search search;
-    search.hash = KeyIndex::hashOf("T", tags);
-    search.end = INT64_MAX;
-    std::vector<int64_t> positions;
-    while (!search.done) EXPECT_TRUE(succeeded(index.search(&search, &positions)));
-    return positions;
-  };
-  std::unique_ptr<Store> store = open();
-  for (int i = 0; i < 20; ++i) put(*store, {"m", {}, "old"});
-  const std::vector<int64_t> before = found(root(), "T#old");
-  Exporter exporter(*store, kBroker, copy_);
-  do {
-    ASSERT_TRUE(succeeded(exporter.step(&progress_)));
-    for (int i = 0; i < 3; ++i) put(*store, {"m", {}, "new"});
-  } while (!progress_.done);
-  EXPECT_EQ(found(copy_, "T#old"), before);
-  EXPECT_EQ(found(copy_, "T#new"), std::vector<int64_t>());
-  EXPECT_NE(found(root(), "T#new"), std::vector<int64_t>());
-}
-
 TEST_F(ExporterTest, OffsetsAreOfTheBorderAndInOrder) {
   std::unique_ptr<Store> store = open();
   fillStore(*store, 10);
