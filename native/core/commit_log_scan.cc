@@ -62,6 +62,13 @@ Result<const uint8_t*> CommitLogScan::bytesAt(int64_t position, size_t size, siz
   return piece_ + (position - pieceAt_);
 }
 
+int64_t CommitLogScan::storeTimestampAt(int64_t position) {
+  seek(position);
+  const Result<Step> found = step();
+  const bool record = found.ok() && (*found).verdict == record::Verdict::kRecord;
+  return record ? (*found).view.storeTimestamp : -1;
+}
+
 Result<CommitLogScan::Step> CommitLogScan::step() {
   Step step;
   step.position = position_;

@@ -32,6 +32,8 @@ class CommitLogScan {
   // The record at position(), which then moves behind it. A blank record moves it to the next file.
   // At damage, at zeros and where no file is (kEnd) it stays.
   Result<Step> step();
+  // Of the record at `position`, -1 if no whole one is there; moves as seek() and step() do.
+  int64_t storeTimestampAt(int64_t position);
 
   // Moves behind damage that step() met: behind the record where its lengths are right, else to the
   // next place in its file at which a whole record knows its own position, else to the next file.

@@ -337,12 +337,8 @@ Status Exporter::endKeys() {
   std::vector<Status> leftAlone;
   LMQ_TRY(keys.load(&leftAlone));
   CommitLogScan log = parts().scanLog();
-  return keys.restore(progress_.logEnd, [&log](int64_t position) {
-    log.seek(position);
-    const Result<CommitLogScan::Step> step = log.step();
-    const bool record = step.ok() && (*step).verdict == record::Verdict::kRecord;
-    return record ? (*step).view.storeTimestamp : int64_t{-1};
-  });
+  return keys.restore(progress_.logEnd,
+                      [&log](int64_t position) { return log.storeTimestampAt(position); });
 }
 
 // After a clean stop a broker begins with what its queues lack, and looks at no time in it.

@@ -34,12 +34,8 @@ Status restoreKeys(StoreParts& parts, const RecoveryPlan& plan, int64_t* from,
       plan.trusted && keys.isPlausible() && keys.lastPhysicalOffset() == own.lastKeyed;
   if (!whole) {
     CommitLogScan log = parts.scanLog();
-    LMQ_TRY(keys.restore(known && !plan.trusted ? synced : plan.logEnd, [&](int64_t position) {
-      log.seek(position);
-      const Result<CommitLogScan::Step> step = log.step();
-      const bool record = step.ok() && (*step).verdict == record::Verdict::kRecord;
-      return record ? (*step).view.storeTimestamp : int64_t{-1};
-    }));
+    LMQ_TRY(keys.restore(known && !plan.trusted ? synced : plan.logEnd,
+                         [&log](int64_t position) { return log.storeTimestampAt(position); }));
   }
   const int64_t last = keys.lastPhysicalOffset();
   *from = known ? synced : last;

@@ -1,7 +1,6 @@
 // The files of the key index, as they lie on disk (spec 5.8).
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import path from 'node:path';
 import { expect } from 'vitest';
+import { indexFiles } from '../golden-support/index-files.ts';
 
 const COUNT_AT = 36;
 
@@ -9,12 +8,8 @@ const COUNT_AT = 36;
  * Oldest first: their names are times at which they were made. RocketMQ makes one for a message without
  * keys, too: files without entries are left out.
  */
-export function indexOf(dir: string): Buffer[] {
-  const index = path.join(dir, 'index');
-  const names = existsSync(index) ? readdirSync(index).sort() : [];
-  const files = names.map((name) => readFileSync(path.join(index, name)));
-  return files.filter((bytes) => bytes.readInt32BE(COUNT_AT) > 1);
-}
+export const indexOf = (dir: string): Buffer[] =>
+  indexFiles(dir).filter((bytes) => bytes.readInt32BE(COUNT_AT) > 1);
 
 /** The same bytes. */
 export function expectIndex(ours: readonly Buffer[], theirs: readonly Buffer[]): void {
